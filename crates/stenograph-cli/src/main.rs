@@ -14,6 +14,7 @@ mod edit_report;
 mod error;
 mod filter;
 mod home;
+mod index_loop;
 mod input;
 mod last;
 mod live;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-pub use stenograph::render::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
+pub use stenograph::render::{counted, dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::terminal::{self, Pager, wrapped_text};
@@ -304,11 +304,6 @@ pub fn size(text: &str) -> Result<u64, String> {
     let number: f64 = digits.trim().parse().map_err(|_| "not a size; write 256MB or 2GiB".to_owned())?;
     let bytes = number * scale as f64;
     if bytes.is_finite() && (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err("not a size".to_owned()) }
-}
-
-/// A number with its noun, in the singular or the plural.
-pub fn counted(number: u64, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(number)) }
 }
 
 #[cfg(test)]

@@ -67,6 +67,11 @@ impl Redaction {
         &self.redactor
     }
 
+    /// The redactor, for a program that searches its sources itself.
+    pub fn into_redactor(self) -> Redactor {
+        self.redactor
+    }
+
     /// Searches a source and remembers its secrets. `each` receives the line of each finding.
     pub fn search(
         &mut self,

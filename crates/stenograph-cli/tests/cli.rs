@@ -100,6 +100,10 @@ mod runner;
 mod screens;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/serve_pictures.rs"]
+mod serve_pictures;
+#[path = "cli/serve_redact.rs"]
+mod serve_redact;
 #[path = "cli/sessions.rs"]
 mod sessions;
 #[path = "cli/show.rs"]

@@ -7,6 +7,7 @@ use std::path::Path;
 use stenograph::format::{Format, Wanted};
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
+use stenograph::redact::{RecordSyntax, RedactionSink, Redactor, SourceRedactor};
 
 use crate::{Error, Problem, Source};
 
@@ -22,6 +23,46 @@ pub enum Flow {
     Stop,
 }
 
+/// Passes bytes to a reader. With a redactor, it masks their secrets first, line by line; the positions of events are then those in
+/// the masked bytes.
+struct Feeder<'r> {
+    reading: Reading,
+    redactor: Option<SourceRedactor<'r>>,
+}
+
+impl<'r> Feeder<'r> {
+    fn new(reading: Reading, format: &dyn Format, redactor: Option<&'r Redactor>) -> Feeder<'r> {
+        let redactor = redactor.map(|redactor| SourceRedactor::new(redactor, RecordSyntax::of(format)));
+        Feeder { reading, redactor }
+    }
+
+    fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        match &mut self.redactor {
+            Some(redactor) => redactor.feed(bytes, &mut Masked { reading: &mut self.reading, sink }),
+            None => self.reading.feed(bytes, sink),
+        }
+    }
+
+    fn end(mut self, sink: &mut dyn Sink) {
+        if let Some(redactor) = self.redactor.take() {
+            redactor.end(&mut Masked { reading: &mut self.reading, sink });
+        }
+        self.reading.end(sink);
+    }
+}
+
+/// Reads masked bytes.
+struct Masked<'m> {
+    reading: &'m mut Reading,
+    sink: &'m mut dyn Sink,
+}
+
+impl RedactionSink for Masked<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.reading.feed(bytes, self.sink);
+    }
+}
+
 /// Reads a source once, in chunks, until `flow` stops the read. `progress` is told how many bytes were consumed.
 pub fn source<S: Sink>(
     source: &mut Source,
@@ -30,9 +71,21 @@ pub fn source<S: Sink>(
     progress: impl Fn(u64),
     flow: impl Fn(&S) -> Flow,
 ) -> Result<(), Error> {
+    source_masked(source, format, None, sink, progress, flow)
+}
+
+/// Reads a source as [`source`] does, with its secrets masked if there is a redactor.
+pub fn source_masked<S: Sink>(
+    source: &mut Source,
+    format: &'static dyn Format,
+    redactor: Option<&Redactor>,
+    sink: &mut S,
+    progress: impl Fn(u64),
+    flow: impl Fn(&S) -> Flow,
+) -> Result<(), Error> {
     let (consumed, place) = (source.consumed(), source.place().clone());
     let mut pass = source.pass()?;
-    let mut reading = Reading::new(format, Wanted::All);
+    let mut reading = Feeder::new(Reading::new(format, Wanted::All), format, redactor);
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
         let length = match pass.read(&mut buffer) {
@@ -62,10 +115,22 @@ pub fn file_from<S: Sink>(
     sink: &mut S,
     flow: impl Fn(&S) -> Flow,
 ) -> Result<(), Error> {
+    file_from_masked(path, format, at, None, sink, flow)
+}
+
+/// Reads a file as [`file_from`] does, with its secrets masked if there is a redactor.
+pub fn file_from_masked<S: Sink>(
+    path: &Path,
+    format: &'static dyn Format,
+    at: Span,
+    redactor: Option<&Redactor>,
+    sink: &mut S,
+    flow: impl Fn(&S) -> Flow,
+) -> Result<(), Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     let mut file = File::open(path).map_err(unreadable)?;
     file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
-    let mut reading = Reading::from_line(format, Wanted::All, at);
+    let mut reading = Feeder::new(Reading::from_line(format, Wanted::All, at), format, redactor);
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
         let length = match file.read(&mut buffer) {

@@ -1,10 +1,14 @@
 //! Redacts sources: reads one twice, so that a secret found in one place is masked in all, and keeps the key on which masks
 //! depend. The library decides what a secret is.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::redact::{
     Finding, KnownSecrets, RecordSyntax, RedactionReport, RedactionSink, Redactor, SourceRedactor,
@@ -12,11 +16,15 @@ use stenograph::redact::{
 
 use crate::archive::{Archive, ArchiveWriter, CopyInfo, RewriteOutcome, WhichVersion};
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
+use crate::discover::Stat;
 use crate::edit::FileEdit;
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, create_folder_durably};
+use crate::index::Store;
+use crate::index::catalogue::SourceRow;
 use crate::output::{Existing, NewFile, Spool};
 use crate::source::Source;
+use crate::source_file::Access;
 use crate::undo;
 
 /// How many bytes to read at a time.
@@ -83,6 +91,65 @@ impl Source {
         let report = redact_into(&mut self, format, redactor, &mut spool)?;
         Ok((self.with_content(spool)?, report))
     }
+}
+
+/// How much of a file that has grown is searched again: a secret may cross its former end.
+const OVERLAP: u64 = 64 << 10;
+
+/// Which sources were searched for secrets, and their state at that time.
+#[derive(Debug, Default)]
+pub struct SearchedSources(HashMap<PathBuf, (u64, i64)>);
+
+impl SearchedSources {
+    /// Searches the sources that have changed since they were searched, and returns the secrets in them. Of a file that has grown,
+    /// only the end is searched. A source that cannot be read is tried again next time.
+    pub fn search(&mut self, store: &Store, rows: &[SourceRow], redactor: &Redactor) -> KnownSecrets {
+        let state = |path: &Path| Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
+        let changed: Vec<(&SourceRow, (u64, i64))> = rows
+            .iter()
+            .map(|row| (row, state(&row.path)))
+            .filter(|(row, state)| self.0.get(&row.path) != Some(state))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new((KnownSecrets::default(), Vec::new()));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(changed.len());
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some((row, state)) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let Ok(secrets) = search(store, row, self.0.get(&row.path), state, redactor) else { continue };
+                        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                        found.0.extend(secrets);
+                        found.1.push((row.path.clone(), *state));
+                    }
+                });
+            }
+        });
+        let (secrets, searched) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.0.extend(searched);
+        secrets
+    }
+}
+
+/// The secrets of one source, from the end of what was searched before.
+fn search(
+    store: &Store,
+    row: &SourceRow,
+    before: Option<&(u64, i64)>,
+    (size, _): &(u64, i64),
+    redactor: &Redactor,
+) -> Result<KnownSecrets, Error> {
+    let Some(format) = Registry::built_in().named(&row.format) else { return Ok(KnownSecrets::default()) };
+    let grown = before.filter(|(before, _)| row.access == Access::ByRecord && before < size && *before > 0);
+    if let Some((before, _)) = grown {
+        let unreadable = |error| Error::at(&row.path, Problem::Unreadable, error);
+        let mut file = File::open(&row.path).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(before.saturating_sub(OVERLAP))).map_err(unreadable)?;
+        let place = Place::Path(row.path.clone());
+        return Ok(pass(&mut file, &place, RecordSyntax::of(format), redactor, &mut ())?.1);
+    }
+    let (mut source, _) = store.open_source(row)?;
+    Ok(source.find_secrets(format, redactor, &mut |_, _| {})?.1)
 }
 
 /// Writes a source with its secrets masked.

@@ -1,20 +1,23 @@
 //! The events of one conversation by number. A range costs what it contains: the index knows a record near its beginning. A
 //! conversation in several files, or one that only the archive has, is read from its beginning.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
+use stenograph::redact::Redactor;
 use stenograph::repeat::CheckRepeats;
 
 use crate::folder::{self, RecordingParts};
 use crate::index::Store;
-use crate::index::catalogue::{IndexedSession, SourceRow};
+use crate::index::catalogue::{Gone, IndexedSession, SourceRow};
 use crate::index::search::Searcher;
 use crate::read::{self, Flow};
-use crate::{Error, session_files};
+use crate::{Error, Source, session_files};
 
 /// How many events before a range are read, so that its results know their calls and its repeats are detected.
 const CONTEXT_EVENTS: u64 = 200;
@@ -25,6 +28,7 @@ pub struct SessionEvents {
     row: SourceRow,
     parts: Option<RecordingParts>,
     format: &'static dyn Format,
+    redactor: Option<Arc<Redactor>>,
 }
 
 /// Receives an event and its number, from 1.
@@ -49,7 +53,13 @@ impl SessionEvents {
         let row = sources.iter().find(is_it)?.clone();
         let format = Registry::built_in().named(&row.format)?;
         let parts = session_files::parts_of(&row, sources);
-        Some(SessionEvents { row, parts, format })
+        Some(SessionEvents { row, parts, format, redactor: None })
+    }
+
+    /// The same conversation with its secrets masked. Only what is read is masked.
+    #[must_use]
+    pub fn redacted(self, redactor: Arc<Redactor>) -> SessionEvents {
+        SessionEvents { redactor: Some(redactor), ..self }
     }
 
     /// The main source of the conversation.
@@ -72,6 +82,15 @@ impl SessionEvents {
         self.parts.is_none().then(|| self.row.doc_group_events + self.row.tail_events)
     }
 
+    /// Opens the main source, with its secrets masked if the conversation is redacted.
+    pub fn open(&self, store: &Store) -> Result<Source, Error> {
+        let (source, _) = store.open_source(&self.row)?;
+        match self.redactor.as_deref() {
+            Some(redactor) => Ok(source.redacted(self.format, redactor)?.0),
+            None => Ok(source),
+        }
+    }
+
     /// Reads the events whose numbers are in a range; numbers count from 1. `each` receives them in order, after some events
     /// before them that tell what they belong to. [`Event::restates`] is set only where an event repeats another.
     pub fn range(
@@ -91,7 +110,10 @@ impl SessionEvents {
         let next = start.map_or(0, |start| start.event) + 1;
         let mut checked = CheckRepeats::new(RangeSink { range, next, each });
         match start {
-            Some(start) => read::file_from(&self.row.path, self.format, start.at, &mut checked, RangeSink::flow)?,
+            Some(start) => {
+                let redactor = self.redactor.as_deref();
+                read::file_from_masked(&self.row.path, self.format, start.at, redactor, &mut checked, RangeSink::flow)?;
+            }
             None => self.read_into(store, &mut checked, RangeSink::flow)?,
         }
         checked.finish();
@@ -107,13 +129,57 @@ impl SessionEvents {
         Ok(checked.sink.next - 1)
     }
 
-    fn read_into<S: Sink>(&self, store: &Store, sink: &mut S, flow: impl Fn(&S) -> Flow) -> Result<(), Error> {
-        if let Some(parts) = &self.parts {
-            return folder::read(parts, sink);
-        }
-        let (mut source, _) = store.open_source(&self.row)?;
-        read::source(&mut source, self.format, sink, |_| (), flow)
+    /// Reads all events as their reader states them, without looking for repeats: for folds that find repeats themselves.
+    pub fn as_stated(&self, store: &Store, each: &mut dyn FnMut(&Event<'_>)) -> Result<(), Error> {
+        self.read_into(store, &mut EachStated(each), |_| Flow::Continue)
     }
+
+    /// Reads the events with these numbers, in order. Events that are close together are read at once.
+    pub fn numbered(
+        &self,
+        store: &Store,
+        searcher: Option<&Searcher>,
+        numbers: &BTreeSet<u64>,
+        each: &mut EachEvent<'_>,
+    ) -> Result<(), Error> {
+        // A read in the middle needs the index; without it, one read from the beginning finds all events.
+        let gap_max = match searcher {
+            Some(_) if self.parts.is_none() && self.row.gone == Gone::There => CONTEXT_EVENTS,
+            Some(_) | None => u64::MAX,
+        };
+        let numbers: Vec<u64> = numbers.iter().copied().collect();
+        for group in numbers.chunk_by(|one, next| next - one <= gap_max) {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            self.range(store, searcher, *first..last.saturating_add(1), &mut |number, event| {
+                if group.binary_search(&number).is_ok() {
+                    each(number, event);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn read_into<S: Sink>(&self, store: &Store, sink: &mut S, flow: impl Fn(&S) -> Flow) -> Result<(), Error> {
+        match (&self.parts, self.redactor.as_deref()) {
+            (Some(parts), None) => folder::read(parts, sink),
+            (Some(parts), Some(redactor)) => folder::read(&parts.redacted(redactor)?.0, sink),
+            (None, redactor) => {
+                let (mut source, _) = store.open_source(&self.row)?;
+                read::source_masked(&mut source, self.format, redactor, sink, |_| (), flow)
+            }
+        }
+    }
+}
+
+/// Passes every event on.
+struct EachStated<'e>(&'e mut dyn FnMut(&Event<'_>));
+
+impl Sink for EachStated<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        (self.0)(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
 /// Numbers events and passes on those of a range.

@@ -1,5 +1,6 @@
 // The entry of every page.
 
+import { startCompare } from "./compare.js";
 import { live, loadPart, loadParts, one, say, showButtons } from "./dom.js";
 import { help, key, startKeys } from "./keys.js";
 import { select, startList } from "./list.js";
@@ -34,13 +35,18 @@ if (page !== "login" && page !== "welcome") {
   });
   if (page === "sessions") startList();
   if (page === "session") startSession();
+  if (page === "compare") startCompare();
   if (page !== "sessions" && page !== "session") {
     key("/", "Search all sessions", () => /** @type {HTMLInputElement | null} */ (one(".find input"))?.select());
+  }
+  if (page === "choice") {
+    key("j", "Next session", () => select(1));
+    key("k", "Previous session", () => select(-1));
   }
   if (page === "overview") {
     key("j", "Next session", () => select(1));
     key("k", "Previous session", () => select(-1));
     live("/live", { index: () => { const runs = one("#runs"); if (runs) loadPart(runs).catch(() => undefined); } });
   }
-  loadParts((place) => { if (place.id === "contents") contentsLoaded(); });
+  loadParts((place) => { if (place.id === "contents" || place.id === "lanes") contentsLoaded(); });
 }

@@ -36,6 +36,7 @@ export async function part(address, signal) {
  */
 export function parsed(html) {
   const template = document.createElement("template");
+  // eslint-disable-next-line no-restricted-properties -- the one place where markup of the server becomes elements
   template.innerHTML = html;
   return template.content;
 }

@@ -9,6 +9,28 @@ const TYPING_MS = 60;
 /** @type {AbortController | null} */
 let asking = null;
 
+/** The names of the marked sessions: the list may be loaded again. @type {Set<string>} */
+const marked = new Set();
+
+function boxes() {
+  return all(".row > input").filter((box) => box instanceof HTMLInputElement);
+}
+
+/** Marks the sessions of a list that was loaded, and says on the button how many are marked. */
+function showMarks() {
+  for (const box of boxes()) box.checked = marked.has(box.value);
+  const button = /** @type {HTMLButtonElement | null} */ (one(".compare-marked"));
+  if (!button) return;
+  button.disabled = marked.size !== 2;
+  button.textContent = marked.size === 1 ? "Mark another to compare" : "Compare marked";
+}
+
+/** Marks or unmarks the selected session. */
+function mark() {
+  const box = document.activeElement?.closest(".row")?.querySelector("input");
+  if (box instanceof HTMLInputElement) box.click();
+}
+
 /** The address of the filter form as it is now. */
 function address() {
   const form = /** @type {HTMLFormElement} */ (one("#filter"));
@@ -29,7 +51,8 @@ async function show(place) {
   try {
     const html = await part(`${place}${place.includes("?") ? "&" : "?"}part=list`, asking.signal);
     one("#list")?.replaceChildren(parsed(html));
-    say(one("#list .count")?.textContent ?? "no sessions");
+    showMarks();
+    say(one("#list .count span")?.textContent ?? "no sessions");
     watchEnd();
   } catch (error) {
     if (!(error instanceof DOMException)) say("the list cannot be read");
@@ -60,6 +83,7 @@ async function more(end) {
     const following = one(".more", next);
     if (following) end.replaceWith(following);
     else end.remove();
+    showMarks();
     watchEnd();
   } catch {
     delete end.dataset.busy;
@@ -82,9 +106,22 @@ export function startList() {
   key("K", "Five sessions up", () => select(-5));
   key("gg", "First session", () => { all(".rows .row > a")[0]?.focus(); scrollTo(0, 0); });
   key("G", "Last loaded session", () => all(".rows .row > a").at(-1)?.focus());
+  key("x", "Mark the session", mark);
+  key("c", "Compare two marked sessions", () => one(".compare-marked:not(:disabled)")?.click());
+  // After the back key, the browser restores the boxes.
+  for (const box of boxes()) if (box.checked) marked.add(box.value);
+  showMarks();
+  one("#marked")?.addEventListener("change", (event) => {
+    if (!(event.target instanceof HTMLInputElement)) return;
+    if (event.target.checked) marked.add(event.target.value);
+    else marked.delete(event.target.value);
+    showMarks();
+  });
   const form = /** @type {HTMLFormElement | null} */ (one("#filter"));
   if (!form) return;
   const input = /** @type {HTMLInputElement} */ (one("input[type=search]", form));
+  // The list follows every change; only a page without scripts needs the button.
+  one(".apply", form)?.remove();
   key("/", "Filter the list", () => input.select());
   let timer = 0;
   const change = () => {

@@ -199,8 +199,8 @@ function move(step, selector) {
 
 /** @param {HTMLElement} event */
 function isVisible(event) {
-  const box = event.getBoundingClientRect();
-  return box.bottom > 0 && box.top < innerHeight;
+  const { top, bottom } = event.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
 }
 
 async function toEnd() {
@@ -244,6 +244,33 @@ function where() {
     here.hidden = false;
     here.style.top = `${Math.min(99, ((number - 1) / total) * 100)}%`;
   }
+  markLane(number);
+}
+
+/** The event at a place of a lane. @param {HTMLElement} lane @param {number} share from 0 to 1 */
+function eventOfLane(lane, share) {
+  const numbers = (one("svg", lane)?.dataset.events ?? "").split(" ");
+  return Number(numbers[Math.min(numbers.length - 1, Math.max(0, Math.floor(share * numbers.length)))]) || 1;
+}
+
+/** Marks the lane of this conversation with the place on the screen. @param {number} number */
+function markLane(number) {
+  for (const lane of all(".lane")) {
+    const here = one(".here", lane);
+    const isCurrent = one("a[aria-current]", lane);
+    if (!here || !isCurrent) continue;
+    const numbers = (one("svg", lane)?.dataset.events ?? "").split(" ").map(Number);
+    const column = numbers.findLastIndex((first) => first > 0 && first <= number);
+    here.hidden = false;
+    here.style.left = `${(Math.max(0, numbers.indexOf(numbers[column])) / numbers.length) * 100}%`;
+  }
+}
+
+/** Opens the conversation of another agent. @param {number} step */
+function changeAgent(step) {
+  const links = all(".agents a");
+  const at = links.findIndex((link) => link.hasAttribute("aria-current"));
+  links[at + step]?.click();
 }
 
 /** New events were written. */
@@ -308,6 +335,8 @@ export function startSession() {
   key("o", "Open or close the event", () => { const event = one(".event.here", box); if (event instanceof HTMLDetailsElement) event.open = !event.open; });
   key("[", "Newer session", () => one("[data-neighbour=prev]")?.click());
   key("]", "Older session", () => one("[data-neighbour=next]")?.click());
+  key("h", "Previous agent", () => changeAgent(-1));
+  key("l", "Next agent", () => changeAgent(1));
   key("gg", "First event", toStart);
   key("G", "Last event", toEnd);
   key("f", "Focus: only messages", focusMode);
@@ -332,10 +361,23 @@ export function startSession() {
       history.pushState(null, "", link.href);
       goTo(Number(link.hash.slice(2)));
     }
+    const drawing = target?.closest(".lane .drawing");
+    const lane = drawing?.closest(".lane");
+    if (drawing && lane instanceof HTMLElement) {
+      const { left, width } = drawing.getBoundingClientRect();
+      const number = eventOfLane(lane, (event.clientX - left) / width);
+      const pairs = new URLSearchParams({ at: String(number) });
+      if (lane.dataset.agent) pairs.set("agent", lane.dataset.agent);
+      const address = `${session.dataset.path}?${pairs}#e${number}`;
+      if ((lane.dataset.agent ?? "") === (session.dataset.agent ?? "")) {
+        history.pushState(null, "", address);
+        goTo(number);
+      } else location.assign(address);
+    }
     const map = target?.closest(".map");
     if (map instanceof HTMLElement) {
-      const part = (event.clientY - map.getBoundingClientRect().top) / map.clientHeight;
-      goTo(Math.max(1, Math.round(part * Number(map.dataset.events))));
+      const share = (event.clientY - map.getBoundingClientRect().top) / map.clientHeight;
+      goTo(Math.max(1, Math.round(share * Number(map.dataset.events))));
     }
   });
   addEventListener("popstate", () => goTo(Number(location.hash.slice(2)) || 1));
@@ -363,6 +405,8 @@ async function refreshContents() {
   const place = one("#contents");
   if (!place) return;
   await loadPart(place).catch(() => undefined);
+  const lanes = one("#lanes");
+  if (lanes) await loadPart(lanes).catch(() => undefined);
   where();
 }
 

@@ -1,6 +1,7 @@
-//! Accepts a limited number of connections; later ones wait for a free place. A connection that sends no request, or stops in
-//! the middle of a request head, loses its place.
+//! Runs a server and accepts a limited number of connections; later ones wait for a free place. A connection that sends no
+//! request, or stops in the middle of a request head, loses its place.
 
+use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -9,15 +10,68 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// The limit of open connections. An agent has a few; a thousand are a mistake or an attack.
 const CONNECTIONS_MAX: usize = 256;
+
+/// How long idle connections may stay open at the end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Whether a server goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoesOn {
+    Yes,
+    /// It accepts no request, and ends when the answers in progress are sent.
+    UntilAnswered,
+    /// It ends now, even in the middle of an answer.
+    No,
+}
+
+/// Answers requests until `check`, which is asked at every interval, ends the server. Passes on what the answers report.
+pub async fn run<E>(
+    listener: TcpListener,
+    router: Router,
+    check_interval: Duration,
+    mut events: mpsc::UnboundedReceiver<E>,
+    report: &mut dyn FnMut(E),
+    check: &mut dyn FnMut() -> GoesOn,
+) -> io::Result<()> {
+    let (end, mut ends) = watch::channel(());
+    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
+    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
+        let _ = ends.changed().await;
+    });
+    let mut served = std::pin::pin!(served.into_future());
+    let mut checks = tokio::time::interval(check_interval);
+    let mut ending: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            Some(event) = events.recv() => report(event),
+            ended = &mut served => { ended?; break }
+            _ = checks.tick() => {
+                let goes_on = check();
+                if ending.is_none() && goes_on != GoesOn::Yes {
+                    ending = Some(Instant::now());
+                    let _ = end.send(());
+                }
+                if goes_on == GoesOn::No && ending.is_some_and(|since| since.elapsed() > GRACE) {
+                    break;
+                }
+            }
+        }
+    }
+    while let Ok(event) = events.try_recv() {
+        report(event);
+    }
+    Ok(())
+}
 
 /// How long a connection may be silent.
 #[derive(Clone, Copy, Debug)]

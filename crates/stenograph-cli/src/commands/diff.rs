@@ -6,12 +6,10 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
-use stenograph::calls::{CallStep, Calls};
-use stenograph::compare::{Comparison, DiffChange, DiffStep, Side, Vocabulary, compare, display_text};
-use stenograph::evidence::nested_events;
-use stenograph::model::{Event, LeftOut, Outline};
-use stenograph::run_state::EventPlace;
-use stenograph::turns::SessionTurns;
+use stenograph::compare::{
+    Comparison, DiffChange, DiffStep, DiffSteps, DiffStepsBuilder, ShownChange, Side, StepText, Vocabulary, compare,
+};
+use stenograph::model::Outline;
 use stenograph_store::event_cache::{EventCache, EventRef};
 
 use crate::conversation::Conversation;
@@ -19,7 +17,6 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, harmless_json};
 use crate::store::SessionArgs;
-use view::ShownChange;
 
 /// Compare two sessions step by step
 ///
@@ -91,8 +88,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         print_changes(options, &found, &mut a, &mut b, output)?;
     }
     match options.json {
-        true => output.line(&view::summary_json(&found))?,
-        false => view::summary(&found).iter().try_for_each(|line| output.line(line))?,
+        true => output.line(&found.summary_json())?,
+        false => found.summary().iter().try_for_each(|line| output.line(line))?,
     }
     Ok(if found.is_equal() { ExitStatus::Done } else { ExitStatus::No })
 }
@@ -141,7 +138,7 @@ fn print_changes(
         match options.json {
             true => output.line(&harmless_json(&shown_change.json()))?,
             false => {
-                let text = shown_change.text(output.colour());
+                let text = view::change(&shown_change, output.colour());
                 write!(output.data(), "{text}")?;
             }
         }
@@ -158,7 +155,7 @@ fn print_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandEr
     match std::mem::take(same) {
         0 => Ok(()),
         count => {
-            let text = ShownChange::Same { a: None, b: None, count }.text(output.colour());
+            let text = view::change(&ShownChange::Same { a: None, b: None, count }, output.colour());
             Ok(write!(output.data(), "{text}")?)
         }
     }
@@ -172,33 +169,10 @@ impl ComparedRun {
             return Err(damage);
         }
         let mut cache = conversation.event_cache();
-        let (mut steps, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
-        let (mut number, mut calls, mut turns) = (0, Calls::default(), SessionTurns::default());
+        let (mut marks, mut failed) = (Vec::new(), None);
+        let mut steps = DiffStepsBuilder::new(overview.spine);
         conversation.read_quietly(&mut |event| {
-            number += 1;
-            let left_out = overview.spine.left_out(event);
-            let call_step = calls.add(event);
-            match left_out {
-                // No other record has its content, so it is not a restatement.
-                None if event.restates => {
-                    turns.add(&Event { restates: false, ..event.clone() }, &call_step, EventPlace::default());
-                }
-                None => {
-                    turns.add(event, &call_step, EventPlace::default());
-                }
-                Some(_) => {}
-            }
-            let is_repeat = left_out.is_some_and(LeftOut::is_said_elsewhere);
-            let step_of = |event: &Event<'_>, call_step: &CallStep| {
-                DiffStep::of(number, event).map(|step| step.with_decision(call_step))
-            };
-            let mut found: Vec<DiffStep> = step_of(event, &call_step).filter(|_| !is_repeat).into_iter().collect();
-            // A nested record of a side conversation that the source has nowhere else.
-            let nested = nested_events(event).into_iter().filter(|inner| overview.spine.is_only_nested(inner));
-            found.extend(nested.filter_map(|inner| step_of(&inner, &calls.add(&inner))));
-            if found.is_empty() {
-                return Flow::Continue;
-            }
+            let Some(number) = steps.add(event) else { return Flow::Continue };
             match cache.event_ref(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {
@@ -206,31 +180,24 @@ impl ComparedRun {
                     return Flow::Stop;
                 }
             }
-            steps.append(&mut found);
             Flow::Continue
         })?;
         if let Some(error) = failed {
             return Err(error.into());
         }
         let format = conversation.format().map_or("", |format| format.info().name);
-        let (name, outline, turns) = (conversation.name, overview.outline, turns.count());
+        let (name, outline) = (conversation.name, overview.outline);
+        let DiffSteps { steps, turns } = steps.finish();
         Ok(ComparedRun { name, format, outline, steps, turns, cache, marks })
     }
 
     /// A step with its text.
-    fn text<'t>(&mut self, step: &'t DiffStep) -> Result<view::StepText<'t>, CommandError> {
+    fn text<'t>(&mut self, step: &'t DiffStep) -> Result<StepText<'t>, CommandError> {
         let mark = self.marks.binary_search_by_key(&step.number, |(number, _)| *number).ok();
         let event = match mark.and_then(|at| self.marks.get(at)) {
             Some((_, mark)) => self.cache.event(*mark)?,
             None => None,
         };
-        // The step of a nested record has the number of the enclosing record.
-        let nested = event.as_ref().filter(|event| !step.is_of(event)).map(nested_events).unwrap_or_default();
-        let event = nested.into_iter().find(|inner| step.is_of(inner)).or(event);
-        let (text, tool) = match &event {
-            Some(event) => (display_text(event).trim().to_owned(), event.name().map(str::to_owned)),
-            None => (String::new(), None),
-        };
-        Ok(view::StepText { step, tool, text })
+        Ok(StepText::of(step, event.as_ref()))
     }
 }

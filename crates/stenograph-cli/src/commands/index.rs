@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
@@ -11,12 +11,12 @@ use stenograph_store::index::catalogue::Unknown;
 use stenograph_store::index::{
     Archiving, IndexCreation, IndexPlan, IndexReport, IndexScope, PassedOver, Store, run as bring_up_to_date,
 };
-use stenograph_store::watch::{Watcher, Woken};
 use stenograph_store::{Error, Problem};
 
 use super::archive::{print_continued, strings_json};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
+use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
 use crate::output::{Output, counted, harmless_json, size};
 use crate::progress::IndexProgressBar;
 use crate::store::{self, StoreArgs};
@@ -141,8 +141,7 @@ fn run_once(
     Ok(report)
 }
 
-/// Indexes changes until the user stops it. The system reports changes; a periodic scan finds what it missed. `failed` is the
-/// error of the first run.
+/// Indexes changes until the user stops it. `failed` is the error of the first run.
 fn watch(
     store: &Store,
     places: &Places,
@@ -152,116 +151,52 @@ fn watch(
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     const SWEEP: Duration = Duration::from_secs(15);
-    let pause = Duration::from_secs(options.keep_every);
-    let mut watcher = Watcher::new(places, SWEEP);
-    let mut kept = Instant::now();
-    let mut failure = RepeatedFailure::default();
-    let mut is_trouble_printed = print_trouble(&watcher, output);
+    let watching = IndexLoop {
+        places,
+        archiving: options.archiving(),
+        archive_every: Duration::from_secs(options.keep_every),
+        sweep_every: SWEEP,
+        stop,
+    };
     if !options.json {
         output.say("watching; stop with Ctrl-C");
     }
-    if let Some(error) = failed {
-        failure.report_run(error, output);
-        failure.wait(&|| stop.load(Ordering::Relaxed));
-        watcher.sweep_now();
-    }
-    while !stop.load(Ordering::Relaxed) {
-        // New events are searchable at once and archived a little later, because each archive run adds a line to its log.
-        let woken = watcher.wait(&|| stop.load(Ordering::Relaxed));
-        is_trouble_printed = is_trouble_printed || print_trouble(&watcher, output);
-        let (scope, archiving) = match woken {
-            Woken::Files(paths) if kept.elapsed() >= pause => (IndexScope::Files(paths), options.archiving()),
-            Woken::Files(paths) => {
-                watcher.sweep_within(pause);
-                (IndexScope::Files(paths), Archiving::No)
-            }
-            Woken::Sweep => (IndexScope::All, options.archiving()),
-            Woken::Stopped => break,
-        };
-        if archiving == Archiving::Yes {
-            kept = Instant::now();
-        }
-        let (is_sweep, began) = (matches!(scope, IndexScope::All), Instant::now());
-        let report = match run_once(store, places, scope, archiving, options, stop, output) {
-            Ok(report) => {
-                if failure.clear() {
-                    output.say("indexing again");
-                }
-                report
-            }
-            // The changes will still be there.
-            Err(error) => {
-                failure.report_run(error, output);
-                failure.wait(&|| stop.load(Ordering::Relaxed));
-                watcher.sweep_now();
-                continue;
-            }
-        };
-        if is_sweep {
-            watcher.sweep_took(began.elapsed());
-        }
-        if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
-            report_run(&report, options, output)?;
-            output.flush()?;
-        }
-    }
-    Ok(())
+    watching
+        .run(failed.map_or(FirstRun::Done, FirstRun::Failed), &mut Watching { store, places, options, stop, output })
 }
 
-/// Prints why the system does not report every change; returns whether there is a reason.
-fn print_trouble(watcher: &Watcher, output: &mut Output<'_>) -> bool {
-    let Some(trouble) = watcher.trouble() else { return false };
-    let every = watcher.interval().as_secs();
-    output.say(&format!("note: the system does not report every change: {trouble}; checking every {every} s instead"));
-    true
+/// Prints what a watching index does.
+struct Watching<'w, 'o> {
+    store: &'w Store,
+    places: &'w Places,
+    options: &'w Options,
+    stop: &'w Arc<AtomicBool>,
+    output: &'w mut Output<'o>,
 }
 
-/// Repeated failures: each message is printed once, and the pauses grow.
-#[derive(Debug, Default)]
-struct RepeatedFailure {
-    message: Option<String>,
-    pause: Duration,
-}
-
-impl RepeatedFailure {
-    const PAUSE_MIN: Duration = Duration::from_secs(1);
-    const PAUSE_MAX: Duration = Duration::from_secs(60);
-
-    /// Records a failure; returns whether its message is new.
-    fn record(&mut self, message: &str) -> bool {
-        let is_new = self.message.as_deref() != Some(message);
-        if is_new {
-            self.message = Some(message.to_owned());
-        }
-        self.pause = if self.pause.is_zero() {
-            RepeatedFailure::PAUSE_MIN
-        } else {
-            (self.pause * 2).min(RepeatedFailure::PAUSE_MAX)
-        };
-        is_new
+impl IndexRunner for Watching<'_, '_> {
+    fn run(&mut self, scope: IndexScope, archiving: Archiving) -> Result<IndexReport, Error> {
+        run_once(self.store, self.places, scope, archiving, self.options, self.stop, self.output)
     }
 
-    /// Records a failure and prints it unless the same message was printed last.
-    fn report_run(&mut self, error: Error, output: &mut Output<'_>) {
-        let error = CommandError::from(error);
-        if self.record(error.message()) {
-            output.retried_error(&error);
-            output.say("note: retrying, at growing intervals");
-        }
+    fn changed(&mut self, report: &IndexReport) -> Result<(), CommandError> {
+        report_run(report, self.options, self.output)?;
+        self.output.flush()
     }
 
-    /// Records a success; returns whether failures preceded it.
-    fn clear(&mut self) -> bool {
-        self.pause = Duration::ZERO;
-        self.message.take().is_some()
+    fn failed(&mut self, error: &CommandError) {
+        self.output.retried_error(error);
+        self.output.say("note: retrying, at growing intervals");
     }
 
-    /// Waits until the next attempt, or until the user stops it.
-    fn wait(&self, is_stopped: &dyn Fn() -> bool) {
-        let until = Instant::now() + self.pause;
-        while Instant::now() < until && !is_stopped() {
-            std::thread::sleep(Duration::from_millis(100).min(self.pause));
-        }
+    fn recovered(&mut self) {
+        self.output.say("indexing again");
+    }
+
+    fn unreliable(&mut self, reason: &str, every: Duration) {
+        let every = every.as_secs();
+        self.output
+            .say(&format!("note: the system does not report every change: {reason}; checking every {every} s instead"));
     }
 }
 

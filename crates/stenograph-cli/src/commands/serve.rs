@@ -13,12 +13,13 @@ use stenograph_store::discover::Places;
 use stenograph_store::index::{
     Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, RunObserver, Store, run as update,
 };
-use stenograph_store::watch::{Watcher, Woken};
 use stenograph_web::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions};
 
 use crate::error::{CommandError, ExitStatus};
+use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
 use crate::output::{Output, OutputForm, harmless_line};
 use crate::progress::IndexProgressBar;
+use crate::redaction::{RedactArgs, Redaction};
 use crate::store::{StoreArgs, on_interrupt};
 use crate::{clock, prices};
 
@@ -34,6 +35,7 @@ use crate::{clock, prices};
 Examples:
   steno serve --open                 open the browser at once
   steno serve --port 8100
+  steno serve --redact               mask secrets, to share the screen
   steno serve --root /mnt/backup/home
   steno serve --listen 192.168.1.7   for other machines, without encryption
   ssh -L 8100:127.0.0.1:8100 HOST steno serve --port 8100
@@ -54,6 +56,8 @@ pub struct Options {
     no_index: bool,
     #[command(flatten)]
     place: StoreArgs,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Print JSON objects: the address, the token and each link
     #[arg(long)]
     json: bool,
@@ -83,12 +87,21 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         root: options.place.root(),
         places: places.clone(),
         token: Token::random().map_err(cannot)?,
+        redactor: options
+            .redact
+            .is_given()
+            .then(|| Redaction::new(&options.place))
+            .transpose()?
+            .map(Redaction::into_redactor),
         news: NewsChannel::default(),
         stop: Arc::clone(&stop),
     };
     if !options.no_index {
         let (stop, news) = (Arc::clone(&stop), viewer.news.clone());
         std::thread::spawn(move || keep_current(&store, &places, &stop, &news));
+    }
+    if viewer.redactor.is_some() {
+        output.say("searching all sessions for secrets first");
     }
     let mut printer = ServePrinter { options, token: viewer.token.clone(), output, failed: None };
     let served = stenograph_web::view(&viewer, &mut |event| printer.print(&event));
@@ -128,34 +141,38 @@ impl RunObserver for UntilStopped<'_> {
     }
 }
 
-/// Indexes what agents write and reports it to open pages, until the server stops. If a run fails, the next one finds the same
-/// changes.
+/// Indexes what agents write and reports it to open pages, until the server stops.
 fn keep_current(store: &Store, places: &Places, stop: &AtomicBool, news: &NewsChannel) {
-    /// The system reports changes; a look at all files finds what it missed.
     const SWEEP: Duration = Duration::from_secs(5 * 60);
-    /// How long new events wait until they are archived: each archive run adds a line to its log.
-    const ARCHIVE_WITHIN: Duration = Duration::from_secs(30);
-    let mut watcher = Watcher::new(places, SWEEP);
-    let (mut scope, mut archiving) = (IndexScope::All, Archiving::Yes);
-    while !stop.load(Ordering::Relaxed) {
-        let began = std::time::Instant::now();
-        let is_sweep = matches!(scope, IndexScope::All);
-        let report = index(store, places, scope, archiving, 1, &mut UntilStopped(stop));
-        let is_news = |report: &IndexReport| report.events > 0 || report.gone + report.moved + report.copies > 0;
-        if report.as_ref().is_ok_and(is_news) {
-            news.report(ViewerNews::Indexed);
-        }
-        if is_sweep {
-            watcher.sweep_took(began.elapsed());
-        } else {
-            watcher.sweep_within(ARCHIVE_WITHIN);
-        }
-        (scope, archiving) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
-            Woken::Files(paths) => (IndexScope::Files(paths), Archiving::No),
-            Woken::Sweep => (IndexScope::All, Archiving::Yes),
-            Woken::Stopped => return,
-        };
+    const ARCHIVE: Duration = Duration::from_secs(30);
+    let keeping = IndexLoop { places, archiving: Archiving::Yes, archive_every: ARCHIVE, sweep_every: SWEEP, stop };
+    // Nothing of it fails: the runner reports no error.
+    let _ = keeping.run(FirstRun::Wanted, &mut Quietly { store, places, stop, news });
+}
+
+/// Indexes beside the server. The terminal belongs to the server, and a run that fails is tried again.
+struct Quietly<'q> {
+    store: &'q Store,
+    places: &'q Places,
+    stop: &'q AtomicBool,
+    news: &'q NewsChannel,
+}
+
+impl IndexRunner for Quietly<'_> {
+    fn run(&mut self, scope: IndexScope, archiving: Archiving) -> Result<IndexReport, stenograph_store::Error> {
+        index(self.store, self.places, scope, archiving, 1, &mut UntilStopped(self.stop))
     }
+
+    fn changed(&mut self, _report: &IndexReport) -> Result<(), CommandError> {
+        self.news.report(ViewerNews::Indexed);
+        Ok(())
+    }
+
+    fn failed(&mut self, _error: &CommandError) {}
+
+    fn recovered(&mut self) {}
+
+    fn unreliable(&mut self, _reason: &str, _every: Duration) {}
 }
 
 /// Prints what the server reports.

@@ -104,8 +104,8 @@ const kinds = {
       await page.waitForFunction((id) => document.getElementById(id), "e" + at);
     }
     for (let at = 0; at < all; at += Math.ceil(all / 20)) {
-      await page.evaluate((at) => document.querySelectorAll(".chunk")[at].scrollIntoView(), at);
-      await page.waitForFunction((at) => document.querySelectorAll(".chunk")[at].firstChild, at);
+      await page.evaluate((chunk) => document.querySelectorAll(".chunk")[chunk].scrollIntoView(), at);
+      await page.waitForFunction((chunk) => document.querySelectorAll(".chunk")[chunk].firstChild, at);
     }
     assert.ok(await count(page, ".chunk:not(:empty)") <= 16, "chunks far from the screen are removed");
     await typed(page, "needle");

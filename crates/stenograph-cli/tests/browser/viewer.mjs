@@ -27,7 +27,7 @@ await withBrowser(async (browser) => {
   await page.waitForSelector(".hits mark");
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/sessions\/hostile-1/);
+  await page.waitForURL(/\/sessions\/hostile-\d/);
   await page.waitForSelector(".outline a");
   await assertAccessible(page, "session");
   await page.goBack();
@@ -60,12 +60,57 @@ await withBrowser(async (browser) => {
   const chunks = await page.locator(".chunk").count();
   assert.ok(chunks <= 8, `${chunks} windows`);
 
+  // Two sessions, marked in the list and compared.
+  await page.goto(`${base}/sessions`);
+  for (const name of ["hostile-1", "hostile-2"]) {
+    await page.locator(`.row:has(input[value=${name}]) > a`).focus();
+    await page.keyboard.press("x");
+  }
+  await page.keyboard.press("c");
+  await page.waitForURL(/\/compare\?a=hostile-\d&b=hostile-\d$/);
+  await page.goto(`${base}/compare?a=hostile-1&b=hostile-2`);
+  await assertAccessible(page, "comparison");
+  assert.ok(await page.locator(".difference.changed del, .difference.changed ins").count());
+  await page.keyboard.press("j");
+  await page.waitForURL(/#c1$/);
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.waitForURL(/#c1$/);
+  await page.locator(".difference.same a", { hasText: "Show" }).first().click();
+  await page.waitForSelector(".difference.same ul li");
+  await assertAccessible(page, "comparison with equal steps");
+  await page.locator(".difference.changed .side header a").first().click();
+  await page.waitForSelector("#e4");
+  await page.goto(`${base}/sessions/long-1`);
+  await page.locator(".actions a", { hasText: "Compare" }).click();
+  await page.waitForURL(/\/compare\?a=long-1$/);
+  await assertAccessible(page, "choice of the second session");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/a=long-1&b=/);
+
+  // The lanes of the agents: a click leads to the event, h and l change the agent.
+  await page.goto(`${base}/sessions/team-1`);
+  await page.waitForSelector(".lane svg");
+  assert.equal(await page.locator(".lane").count(), 2);
+  await assertAccessible(page, "lanes");
+  const drawing = page.locator(".lane .drawing").first();
+  const { width: laneWidth } = await drawing.boundingBox();
+  await drawing.click({ position: { x: laneWidth - 3, y: 5 } });
+  await page.waitForURL(/#e5$/);
+  await page.waitForSelector(".lane .here:not([hidden])");
+  await page.keyboard.press("l");
+  await page.waitForURL(/at=6/);
+  await page.goBack();
+  await page.goto(`${base}/sessions/long-1`);
+
   // The palette and the help.
   await page.keyboard.press("Control+k");
   await page.keyboard.type("calm");
   await page.waitForSelector("#palette mark");
   await assertAccessible(page, "palette");
   await page.keyboard.press("Escape");
+  await page.waitForSelector("#palette", { state: "hidden" });
   await page.keyboard.press("?");
   await page.waitForSelector("#keys[open]");
   await page.keyboard.press("Escape");
@@ -81,7 +126,7 @@ await withBrowser(async (browser) => {
   // A phone, and a page at four times its size: nothing is wider than the screen.
   for (const width of [390, 320]) {
     await page.setViewportSize({ width, height: 700 });
-    for (const path of ["/", "/sessions", "/sessions/hostile-1", "/usage"]) {
+    for (const path of ["/", "/sessions", "/sessions/hostile-1", "/usage", "/compare?a=hostile-1&b=hostile-2", "/sessions/team-1"]) {
       await page.goto(base + path);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${path} at ${width}: ${wide} pixels too wide`);

@@ -19,27 +19,48 @@ const HOSTILE: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:00:00Z","
 {"v":1,"kind":"message","time":"2026-03-02T09:00:05Z","session":"hostile-1","role":"assistant","content":"Calm."}
 "#;
 
+/// The hostile session once more, with another result and another end.
+fn hostile_again() -> String {
+    let again =
+        HOSTILE.replace("hostile-1", "hostile-2").replace("<svg onload=alert(5)>", "<svg onload=alert(8)> twice");
+    let mut lines: Vec<&str> = again.lines().collect();
+    lines.pop();
+    lines.join("\n") + "\n"
+}
+
+/// A session with a sub-agent, whose events are among those of the main agent.
+fn team() -> String {
+    let line = |thread: &str, number: u64| {
+        format!(
+            "{{\"v\":1,\"kind\":\"message\",\"time\":\"2026-03-04T09:00:{number:02}Z\",\"session\":\"team-1\",{thread}\"role\":\"assistant\",\"content\":\"tide {number}\"}}\n"
+        )
+    };
+    (0..8).map(|number| line(if number > 4 { "\"thread\":\"pilot\"," } else { "" }, number)).collect()
+}
+
 /// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-struct Serving {
+pub struct Serving {
     child: Child,
     address: String,
     token: String,
-    link: String,
+    pub link: String,
     _out: BufReader<std::process::ChildStdout>,
     folder: Folder,
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Serving {
     fn start() -> Serving {
         let folder = Folder::with("hostile.jsonl", HOSTILE);
+        folder.write("other.jsonl", hostile_again());
+        folder.write("team.jsonl", team());
         let mut long = String::new();
         for number in 0..400 {
             let (role, minute) = (if number % 2 == 0 { "user" } else { "assistant" }, number / 60);
@@ -49,8 +70,13 @@ impl Serving {
             );
         }
         folder.write("long.jsonl", long);
+        Serving::of(folder, "")
+    }
+
+    /// Indexes a folder and serves it.
+    pub fn of(folder: Folder, options: &str) -> Serving {
         folder.run("index . --no-keep").ends(0);
-        let mut command = folder.command("serve --json --no-index");
+        let mut command = folder.command(&format!("serve --json --no-index {options}"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -75,15 +101,20 @@ impl Serving {
         Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
+    /// Replaces a file that is served.
+    pub fn write(&self, name: &str, text: &str) {
+        self.folder.write(name, text);
+    }
+
     fn bearer(&self) -> String {
         format!("authorization: Bearer {}\r\n", self.token)
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.ask(&format!("GET {path}"), &self.bearer())
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         serde_json::from_str(&answer.body).unwrap()
@@ -126,6 +157,12 @@ fn only_the_right_host_origin_token_method_and_path_are_answered() {
         ("GET /api/search", bearer.clone(), 400),
         ("GET /api/search?q=%2F%28", bearer.clone(), 400),
         ("GET /api/sessions?cursor=x", bearer.clone(), 400),
+        ("GET /compare", bearer.clone(), 400),
+        ("GET /compare?a=nobody", bearer.clone(), 404),
+        ("GET /compare?a=long-1&b=nobody", bearer.clone(), 404),
+        ("GET /compare?s=long-1&s=hostile-1&s=hostile-2", bearer.clone(), 400),
+        ("GET /compare?s=long-1&s=hostile-1", bearer.clone(), 303),
+        ("GET /api/compare?a=long-1", bearer.clone(), 400),
     ] {
         assert_eq!(server.ask(line, &headers).status, status, "{line} {headers}");
     }
@@ -175,6 +212,11 @@ fn no_text_of_a_transcript_becomes_markup() {
         "/sessions/hostile-1",
         "/sessions/hostile-1/events?from=1",
         "/sessions/hostile-1/contents",
+        "/sessions/hostile-1/lanes",
+        "/compare?a=hostile-1",
+        "/compare?a=hostile-1&b=hostile-2",
+        "/compare?a=hostile-1&b=hostile-2&open=0",
+        "/compare?a=%3Cscript%3Ealert(9)&b=hostile-2",
         "/sessions/hostile-1/changes",
         "/sessions/hostile-1/convert?to=codex",
         "/usage?by=model",
@@ -232,6 +274,7 @@ fn answers_have_the_form_that_the_openapi_document_states() {
         ("/api/sessions/{session}", "/api/sessions/long-1"),
         ("/api/sessions/{session}/events", "/api/sessions/hostile-1/events"),
         ("/api/sessions/{session}/contents", "/api/sessions/hostile-1/contents"),
+        ("/api/compare", "/api/compare?a=hostile-1&b=hostile-2"),
         ("/api/search", "/api/search?q=tide&limit=2"),
         ("/api/runs", "/api/runs"),
         ("/api/usage", "/api/usage?by=model"),
@@ -285,6 +328,46 @@ fn only_our_own_pages_and_programs_with_the_token_change_marks() {
     );
     assert!(server.get("/sessions?q=is:pinned").body.contains("long-1"));
     assert!(server.get("/sessions/long-1").body.contains("high water"));
+}
+
+#[test]
+fn two_sessions_are_compared_as_by_steno_diff() {
+    let server = Serving::start();
+    let said = server.folder.run("diff hostile.jsonl other.jsonl --json").ends(1).json();
+    let changes: Vec<&Value> = said.iter().filter(|line| line.get("change").is_some()).collect();
+    let answer = server.json("/api/compare?a=hostile-1&b=hostile-2");
+    assert_eq!(answer["changes"].as_array().unwrap().iter().collect::<Vec<_>>(), changes);
+    assert_eq!(&answer["summary"], said.last().unwrap());
+    // The pages of a comparison follow each other.
+    let (mut seen, mut cursor) = (Vec::new(), "0".to_owned());
+    loop {
+        let page = server.json(&format!("/api/compare?a=hostile-1&b=hostile-2&limit=1&cursor={cursor}"));
+        seen.extend(page["changes"].as_array().unwrap().clone());
+        match page["next"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(seen.iter().collect::<Vec<_>>(), changes);
+    let page = server.get("/compare?a=hostile-1&b=hostile-2").body;
+    assert!(page.contains("3 equal steps") && page.contains("1 changed") && page.contains("1 only in A"), "{page}");
+    assert!(page.contains("<ins>8</ins>") && page.contains("/sessions/hostile-1?at=4#e4"), "{page}");
+    let open = server.get("/compare?a=hostile-1&b=hostile-2&open=0").body;
+    assert!(open.contains("event 2 of B"), "{open}");
+    assert!(server.get("/compare?a=long-1").body.contains("/compare?a=long-1&amp;b=hostile-1"));
+    assert!(server.get("/sessions").body.contains("name=\"s\" value=\"long-1\""));
+}
+
+#[test]
+fn every_agent_has_a_lane() {
+    let server = Serving::start();
+    let lanes = server.get("/sessions/team-1/lanes").body;
+    assert_eq!(lanes.matches("class=\"lane\"").count(), 2, "{lanes}");
+    assert!(
+        lanes.contains(">main</a><small>5 events") && lanes.contains("at=6\" title=\"\">pilot</a><small>3 events"),
+        "{lanes}"
+    );
+    assert!(server.get("/sessions/team-1").body.contains("data-load=\"/sessions/team-1/lanes\""));
 }
 
 #[test]

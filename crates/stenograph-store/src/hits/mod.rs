@@ -6,7 +6,11 @@ mod marks;
 
 use std::collections::HashMap;
 
-use stenograph::query::{Query, Snippet};
+use stenograph::json::Object;
+use stenograph::model::Event;
+use stenograph::query::{EntryBuilder, Query, Snippet};
+use stenograph::redact::{RecordSyntax, Redactor};
+use stenograph::wire;
 
 pub use address::{EventAddresses, ShowAddress, numbers};
 
@@ -64,6 +68,16 @@ pub struct ShownAnswer {
 
 /// Asks the index, and reads the content of each hit. Titles and notes come first, in the same numbering.
 pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length: usize) -> Result<ShownAnswer, Error> {
+    find_masked(searcher, request, snippet_length, None)
+}
+
+/// Asks the index as [`find`] does, and masks the secrets of each hit before its text is cut, if there is a redactor.
+pub fn find_masked(
+    searcher: &mut Searcher,
+    request: &SearchRequest<'_>,
+    snippet_length: usize,
+    redactor: Option<&Redactor>,
+) -> Result<ShownAnswer, Error> {
     let SearchRequest { query, offset, limit, within, .. } = *request;
     let marked = searcher.find_marks(query, within)?;
     let marks_count = marked.len();
@@ -77,7 +91,13 @@ pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length
     searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
         if let Some(slot) = read.get_mut(at) {
             *slot = Some(match found {
-                Ok((_, entry)) => Ok(HitContent::of(entry, query, snippet_length, Some(&counts))),
+                Ok((_, entry)) if redactor.is_none() => Ok(HitContent::of(entry, query, snippet_length, Some(&counts))),
+                Ok((event, _)) => {
+                    let event = redactor.and_then(|redactor| masked(event, redactor));
+                    let entry = event.as_ref().and_then(|event| EntryBuilder::default().entry(event));
+                    let content = entry.map(|entry| HitContent::of(&entry, query, snippet_length, Some(&counts)));
+                    content.ok_or("it cannot be masked")
+                }
                 Err(absent) => Err(absent.reason()),
             });
         }
@@ -104,6 +124,14 @@ pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length
     let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
     let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
     Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next })
+}
+
+/// An event with its secrets masked; `None` if nothing is left of it.
+fn masked(event: &Event<'_>, redactor: &Redactor) -> Option<Event<'static>> {
+    let line = wire::event(event);
+    let redacted = redactor.record(line.trim_end().as_bytes(), RecordSyntax::Json);
+    let text = std::str::from_utf8(&redacted.bytes).ok()?;
+    Some(wire::read(&mut Object::parse(text)?)?.into_owned())
 }
 
 impl HitContent {

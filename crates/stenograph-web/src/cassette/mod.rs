@@ -5,19 +5,18 @@ mod answer;
 mod route;
 mod stream;
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use stenograph::cassette::{CassettePlayer, MatchMode, Played, Tape};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
-use crate::listen::{ConnectionLoad, InFlight, Limited, Timeouts};
+use crate::listen::{self, ConnectionLoad, GoesOn, InFlight};
 
 /// How to serve a tape.
 #[derive(Clone, Debug, Default)]
@@ -112,9 +111,6 @@ pub(crate) struct Busy {
 /// The interval between checks of the stop condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long idle connections may stay open at the end.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// Serves a tape on this machine and reports every event. Returns when the server stops.
 pub fn serve(tape: Tape, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<PlaybackSummary> {
     // One thread is enough for one agent, and keeps requests in the order of their arrival.
@@ -133,40 +129,20 @@ async fn run(
 ) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
     report(ServerEvent::Listening(listener.local_addr()?));
-    let (sender, mut events) = mpsc::unbounded_channel();
-    let (end, mut ends) = watch::channel(());
+    let (sender, events) = mpsc::unbounded_channel();
     let shared = Shared { player, pace: options.pace, report: sender, busy: Arc::default() };
     let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
-    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
-        let _ = ends.changed().await;
-    });
-    let mut served = std::pin::pin!(served.into_future());
-    let mut checks = tokio::time::interval(CHECK_INTERVAL);
-    let mut ending: Option<Instant> = None;
-    loop {
-        tokio::select! {
-            Some(event) = events.recv() => report(event),
-            ended = &mut served => { ended?; break }
-            _ = checks.tick() => {
-                let is_stopped = options.stop.load(Ordering::Relaxed);
-                let is_played = options.until == Until::Played && is_over(&lock(&shared.player));
-                if ending.is_none() && (is_stopped || is_played) {
-                    ending = Some(Instant::now());
-                    let _ = end.send(());
-                }
-                // Waits for an answer in progress, unless the caller wants to stop.
-                let is_idle = is_stopped || shared.busy.load(Ordering::Relaxed) == 0;
-                if is_idle && ending.is_some_and(|since| since.elapsed() > GRACE) {
-                    break;
-                }
-            }
+    let mut check = || {
+        let is_over = options.until == Until::Played && is_over(&lock(&shared.player));
+        let is_busy = shared.busy.load(Ordering::Relaxed) > 0;
+        match (options.stop.load(Ordering::Relaxed), is_over) {
+            (true, _) => GoesOn::No,
+            (false, true) if is_busy => GoesOn::UntilAnswered,
+            (false, true) => GoesOn::No,
+            (false, false) => GoesOn::Yes,
         }
-    }
-    while let Ok(event) = events.try_recv() {
-        report(event);
-    }
-    Ok(())
+    };
+    listen::run(listener, router, CHECK_INTERVAL, events, report, &mut check).await
 }
 
 /// Whether the agent can get no further answer.

@@ -34,6 +34,12 @@ impl Params {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// All values of a parameter, without empty ones.
+    pub fn values(&self, name: &str) -> Vec<&str> {
+        let values = self.0.iter().filter(|(key, value)| key == name && !value.is_empty());
+        values.map(|(_, value)| value.as_str()).collect()
+    }
+
     /// The value of a parameter that is a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.value(name)?.parse().ok()

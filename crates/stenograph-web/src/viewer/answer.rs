@@ -141,7 +141,7 @@ pub async fn answer(
         Err(_) if proof.is_none() => return unauthorized(path),
         Err(Unrouted::Path) => {
             let trouble = AnswerProblem::not_found("no such page");
-            return problem(&trouble, path);
+            return problem(&server.viewer, &trouble, path);
         }
         Err(Unrouted::Method) => {
             let mut response = problem_json(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here", None);
@@ -182,8 +182,9 @@ pub async fn answer(
             });
             match made.await {
                 Ok(Ok(answer)) => finish(answer),
-                Ok(Err(trouble)) => problem(&trouble, &path),
+                Ok(Err(trouble)) => problem(&server.viewer, &trouble, &path),
                 Err(_) => problem(
+                    &server.viewer,
                     &AnswerProblem {
                         status: StatusCode::INTERNAL_SERVER_ERROR,
                         message: "this answer failed; the rest of the server works".to_owned(),
@@ -231,9 +232,9 @@ fn unauthorized(path: &str) -> Response {
     response
 }
 
-fn problem(trouble: &AnswerProblem, path: &str) -> Response {
+fn problem(viewer: &Viewer, trouble: &AnswerProblem, path: &str) -> Response {
     match is_api(path) {
-        true => problem_json(trouble.status, &trouble.message, trouble.hint.as_deref()),
-        false => respond(trouble.status, pages::problem(trouble), HTML),
+        true => problem_json(trouble.status, &viewer.masked(&trouble.message), trouble.hint.as_deref()),
+        false => respond(trouble.status, pages::problem(viewer, trouble), HTML),
     }
 }

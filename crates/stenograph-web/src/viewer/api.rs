@@ -1,5 +1,6 @@
 //! The interface for programs: JSON objects that the command line prints with `--json`, in pages with a cursor.
 
+use stenograph::compare::ShownChange;
 use stenograph::contents::{Contents, ContextShare};
 use stenograph::json::Draft;
 use stenograph::ledger::{By, Group};
@@ -14,6 +15,7 @@ use stenograph_store::sessions::{
 
 use super::address::Params;
 use super::answer::PageAnswer;
+use super::comparison::{ComparedPair, TextLength};
 use super::marks;
 use super::openapi::openapi;
 use super::pages;
@@ -47,13 +49,15 @@ pub fn answer(
         }
         ViewerRoute::ApiEvents => events(viewer, name, params)?,
         ViewerRoute::ApiContents => contents(viewer, name, params)?,
+        ViewerRoute::ApiCompare => comparison(viewer, params)?,
         ViewerRoute::ApiSearch => search(viewer, params)?,
         ViewerRoute::ApiRuns => runs(viewer),
         ViewerRoute::ApiUsage => usage(viewer, params)?,
-        ViewerRoute::OpenApi => openapi(),
+        // It says nothing about sessions.
+        ViewerRoute::OpenApi => return Ok(PageAnswer::json(openapi())),
         _ => return Err(AnswerProblem::not_found("no such path")),
     };
-    Ok(PageAnswer::json(harmless_json(&json).into()))
+    Ok(PageAnswer::json(harmless_json(&viewer.masked_json(json)).into()))
 }
 
 fn limit(params: &Params) -> usize {
@@ -124,7 +128,7 @@ fn session(viewer: &Viewer, name: &str) -> Result<String, AnswerProblem> {
 }
 
 fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = pages::conversation(viewer, name, params)?;
+    let found = pages::conversation(viewer, name, params.value("agent"))?;
     let (from, limit) = (cursor(params)?.max(1), limit(params) as u64);
     let searcher = viewer.store.searcher().ok();
     let (mut items, mut size, mut next) = (Vec::new(), 0, from);
@@ -149,7 +153,7 @@ fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Answer
 }
 
 fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let contents = viewer.contents(&pages::conversation(viewer, name, params)?.events)?;
+    let contents = viewer.contents(&pages::conversation(viewer, name, params.value("agent"))?.events)?;
     let Contents { audit, density, phases, failures, .. } = contents.as_ref();
     let turns: Vec<String> = audit
         .turns
@@ -222,6 +226,35 @@ fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Answ
     Ok(draft.render(None))
 }
 
+/// How many changes are read at once: each may have two long texts.
+const CHANGES_AT_ONCE: usize = 8;
+
+fn comparison(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
+    let pair = ComparedPair::of(viewer, params)?;
+    let all = pair.found.changes.len();
+    let from = usize::try_from(cursor(params)?).unwrap_or(usize::MAX).min(all);
+    let end = from.saturating_add(limit(params)).min(all);
+    let (mut items, mut size, mut next) = (Vec::new(), 0, from);
+    while next < end && size <= EVENTS_SIZE_MAX {
+        let range = next..end.min(next + CHANGES_AT_ONCE);
+        next = range.end;
+        let shown = pair.shown(viewer, range, TextLength::Whole)?;
+        items.extend(shown.iter().map(ShownChange::json).inspect(|item| size += item.len()));
+    }
+    let mut draft = Draft::new();
+    for (key, side) in [("a", &pair.a), ("b", &pair.b)] {
+        let mut named = Draft::new();
+        named.set_str("session", &side.named.session.name);
+        named.set_opt("agent", side.agent.as_deref());
+        draft.nest(key, named);
+    }
+    draft.set("summary", pair.found.summary_json());
+    draft.set("changes", list(&items));
+    draft.set_number("total", Some(all as u64));
+    set_next(&mut draft, (next < all).then_some(next as u64));
+    Ok(draft.render(None))
+}
+
 fn search(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let words = params
         .value("q")
@@ -234,7 +267,7 @@ fn search(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     };
     let offset = usize::try_from(cursor(params)?).unwrap_or(usize::MAX);
     let request = SearchRequest { query: &query, order, offset, limit: limit(params), within: viewer.root.as_deref() };
-    let found = hits::find(&mut viewer.store.searcher()?, &request, SNIPPET_LENGTH_MAX)?;
+    let found = viewer.hits(&request, SNIPPET_LENGTH_MAX)?;
     let items: Vec<String> = found.hits.iter().map(hits::ShownHit::json).collect();
     let mut draft = Draft::new();
     draft.set("hits", list(&items));

@@ -12,11 +12,12 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The files by name.
-const ASSETS: [(&str, &str, &str); 9] = [
+const ASSETS: [(&str, &str, &str); 10] = [
     ("event.css", CSS, EVENT_CSS),
     ("viewer.css", CSS, include_str!("../../assets/viewer.css")),
     ("theme.js", SCRIPT, include_str!("../../assets/theme.js")),
     ("app.js", SCRIPT, include_str!("../../assets/app.js")),
+    ("compare.js", SCRIPT, include_str!("../../assets/compare.js")),
     ("dom.js", SCRIPT, include_str!("../../assets/dom.js")),
     ("keys.js", SCRIPT, include_str!("../../assets/keys.js")),
     ("list.js", SCRIPT, include_str!("../../assets/list.js")),

@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use stenograph::render::ago;
+pub use stenograph::render::counted;
 use stenograph::render::html::{escaped_line, first_words};
 use stenograph::time::{Precision, shown};
+
+use super::state::Viewer;
 
 /// A text on one line, as content or inside a quoted attribute.
 pub fn text(text: &str) -> String {
@@ -30,15 +33,22 @@ pub enum Nav {
 const LINKS: [(Nav, &str, &str); 3] =
     [(Nav::Overview, "/", "Overview"), (Nav::Sessions, "/sessions", "Sessions"), (Nav::Usage, "/usage", "Usage")];
 
-/// A whole page. `kind` tells the script what the page has.
-pub fn page(title: &str, nav: Nav, kind: &str, main: &str) -> String {
+impl Viewer {
+    /// A whole page. `kind` tells the script what the page has.
+    pub fn page(&self, title: &str, nav: Nav, kind: &str, main: &str) -> String {
+        const REDACTED: &str = "<span class=\"badge redacted\" title=\"Secrets, home folders, user names and e-mail addresses are masked\">redacted</span>";
+        page(title, nav, kind, main, if self.is_redacted() { REDACTED } else { "" })
+    }
+}
+
+fn page(title: &str, nav: Nav, kind: &str, main: &str, remark: &str) -> String {
     let mut links = String::new();
     for (which, address, name) in LINKS {
         let current = if which == nav { " aria-current=\"page\"" } else { "" };
         let _ = write!(links, "<a href=\"{address}\"{current}>{name}</a>");
     }
     let header = format!(
-        "<header class=\"bar\"><a class=\"brand\" href=\"/\">Stenograph</a><nav aria-label=\"Main\">{links}</nav>\
+        "<header class=\"bar\"><a class=\"brand\" href=\"/\">Stenograph</a>{remark}<nav aria-label=\"Main\">{links}</nav>\
          <form class=\"find\" role=\"search\" action=\"/sessions\"><input type=\"search\" name=\"q\" aria-label=\"Search all sessions\" \
          placeholder=\"Search all sessions\" autocomplete=\"off\" spellcheck=\"false\"><kbd>Ctrl K</kbd></form>\
          <button type=\"button\" class=\"icon\" data-action=\"theme\" aria-label=\"Change the theme\" title=\"Change the theme\" hidden>◐</button>\
@@ -68,12 +78,6 @@ pub fn moment(ms: Option<i64>, zone: &TimeZone) -> String {
     let past = Timestamp::now().as_millisecond().saturating_sub(time.as_millisecond());
     let exact = shown(time, zone, Precision::Minutes);
     format!("<time datetime=\"{time}\" title=\"{exact}\">{}</time>", ago(past))
-}
-
-/// A number and its noun, in the plural unless it is one.
-pub fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", stenograph::render::grouped(number))
 }
 
 /// A part of a page that the browser loads after the rest. Without a script, it is a link.

@@ -6,38 +6,41 @@ mod admit;
 mod answer;
 mod api;
 mod assets;
+mod comparison;
 mod html;
 mod live;
 mod marks;
 mod openapi;
 mod pages;
+mod redaction;
 mod respond;
 mod routes;
 mod state;
 mod token;
 mod trouble;
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use jiff::tz::TimeZone;
 use stenograph::ledger::Prices;
+use stenograph::redact::Redactor;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc};
 
 pub use openapi::openapi;
 pub use token::Token;
 
-use crate::listen::{ConnectionLoad, Limited, Timeouts};
+use crate::listen::{self, GoesOn};
 use answer::Server;
+use redaction::PageRedaction;
 use state::Viewer;
 use token::LoginCode;
 
@@ -58,6 +61,8 @@ pub struct ViewerOptions {
     pub places: Places,
     /// The secret that every request must carry.
     pub token: Token,
+    /// Masks the secrets of everything that is shown.
+    pub redactor: Option<Redactor>,
     /// What the caller reports to open pages.
     pub news: NewsChannel,
     /// The caller sets this flag to stop the server.
@@ -116,9 +121,6 @@ pub enum ViewerEvent {
 /// The interval between checks of the stop flag.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long answers in progress may take at the end.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// How many requests read files at the same time. A browser sends a few; each may take some memory.
 const READERS_MAX: usize = 8;
 
@@ -138,34 +140,16 @@ pub fn view(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io:
 async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io::Result<()> {
     let listener = TcpListener::bind(options.listen).await?;
     let address = listener.local_addr()?;
-    let (sender, mut events) = mpsc::unbounded_channel();
-    let (end, mut ends) = watch::channel(());
-    let ViewerOptions { store, prices, zone, root, places, news, .. } = options.clone();
-    let viewer = Viewer::new(store, prices, zone, root, places, news.0);
+    let (sender, events) = mpsc::unbounded_channel();
+    let ViewerOptions { store, prices, zone, root, places, news, redactor, .. } = options.clone();
+    let viewer = Viewer::new(store, prices, zone, root, places, news.0, redactor.map(PageRedaction::new));
+    if viewer.is_redacted() {
+        // Searches all sources, so that the first page does not wait for it. A problem is one of that page too.
+        let _ = viewer.listing();
+    }
     let server = Server::new(viewer, address, options.token.clone(), LoginCode::random()?, sender);
     report(ViewerEvent::Listening { address, link: server.link() });
-    let router = Router::new().fallback(answer::answer).with_state(server.clone());
-    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
-    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
-        let _ = ends.changed().await;
-    });
-    let mut served = std::pin::pin!(served.into_future());
-    let mut checks = tokio::time::interval(CHECK_INTERVAL);
-    let mut ending: Option<Instant> = None;
-    loop {
-        tokio::select! {
-            Some(event) = events.recv() => report(event),
-            ended = &mut served => { ended?; break }
-            _ = checks.tick() => {
-                if ending.is_none() && options.stop.load(Ordering::Relaxed) {
-                    ending = Some(Instant::now());
-                    let _ = end.send(());
-                }
-                if ending.is_some_and(|since| since.elapsed() > GRACE) {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(())
+    let router = Router::new().fallback(answer::answer).with_state(server);
+    let mut check = || if options.stop.load(Ordering::Relaxed) { GoesOn::No } else { GoesOn::Yes };
+    listen::run(listener, router, CHECK_INTERVAL, events, report, &mut check).await
 }

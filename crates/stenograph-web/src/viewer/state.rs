@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use stenograph::compare::Comparison;
 use stenograph::contents::{Contents, ContentsBuilder};
 use stenograph::ledger::{Prices, UsageReport};
 use stenograph::query::{Query, Today};
@@ -20,6 +21,8 @@ use stenograph_store::sessions::{SessionOrder, ShortNames};
 use tokio::sync::broadcast;
 
 use super::ViewerNews;
+use super::pages::AgentLane;
+use super::redaction::PageRedaction;
 use super::trouble::AnswerProblem;
 
 /// How many tables of contents and reports are kept. A reader goes back and forth between a few sessions.
@@ -38,9 +41,13 @@ pub struct Viewer {
     /// Where agents write.
     pub places: Places,
     pub news: broadcast::Sender<ViewerNews>,
+    pub redaction: Option<PageRedaction>,
     listing: Mutex<Option<Arc<Listing>>>,
     contents: Mutex<Recent<ContentsKey, Arc<Contents>>>,
     reports: Mutex<Recent<(u64, String), Arc<UsageReport>>>,
+    lanes: Mutex<Recent<Vec<ContentsKey>, Arc<Vec<AgentLane>>>>,
+    /// The comparison that was asked for last: a reader goes through its pages.
+    comparison: Mutex<Option<([ContentsKey; 2], Arc<Comparison>)>>,
 }
 
 /// All sessions, newest first, and their short names.
@@ -54,6 +61,8 @@ pub struct Listing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentsKey {
     files: Vec<(PathBuf, u64, i64)>,
+    /// Which secrets are masked in it.
+    masks: u64,
 }
 
 /// The values that were asked for last.
@@ -89,9 +98,24 @@ impl Viewer {
         root: Option<PathBuf>,
         places: Places,
         news: broadcast::Sender<ViewerNews>,
+        redaction: Option<PageRedaction>,
     ) -> Viewer {
         let (contents, reports) = (Mutex::new(Recent(VecDeque::new())), Mutex::new(Recent(VecDeque::new())));
-        Viewer { store, prices, zone, root, places, news, listing: Mutex::new(None), contents, reports }
+        let lanes = Mutex::new(Recent(VecDeque::new()));
+        Viewer {
+            store,
+            prices,
+            zone,
+            root,
+            places,
+            news,
+            redaction,
+            listing: Mutex::new(None),
+            contents,
+            reports,
+            lanes,
+            comparison: Mutex::new(None),
+        }
     }
 
     /// All sessions. They are read again only after the index has changed.
@@ -106,6 +130,8 @@ impl Viewer {
             let inside = catalogue.sessions_below(root)?;
             sessions.retain(|session| inside.contains(&session.id));
         }
+        self.learn_secrets(|| catalogue.sources())?;
+        sessions.iter_mut().for_each(|session| self.mask_session(session));
         SessionOrder::Newest.sort(&mut sessions);
         let listing = Arc::new(Listing { commits, sessions, short_names: ShortNames::of(&catalogue)? });
         *lock(&self.listing) = Some(Arc::clone(&listing));
@@ -129,8 +155,11 @@ impl Viewer {
             let inside = catalogue.sessions_below(root)?;
             found.retain(|session| inside.contains(&session.id));
         }
-        let session = found.into_iter().max_by_key(|session| (session.ended, session.id)).ok_or_else(unknown)?;
-        let sources = catalogue.sources_of(session.id)?;
+        let mut session = found.into_iter().max_by_key(|session| (session.ended, session.id)).ok_or_else(unknown)?;
+        let mut sources = catalogue.sources_of(session.id)?;
+        self.learn_secrets(|| Ok(sources.clone()))?;
+        self.mask_session(&mut session);
+        sources.iter_mut().for_each(|source| self.mask_source(source));
         Ok(NamedSession { catalogue, session, sources })
     }
 
@@ -150,9 +179,13 @@ impl Viewer {
         runs::look_around(runs::transcripts(&self.places), look)
     }
 
+    fn key(&self, events: &SessionEvents) -> ContentsKey {
+        ContentsKey { files: events.files().into_iter().map(stamp).collect(), masks: self.masks_version() }
+    }
+
     /// The contents of a conversation. A long one is read once, and again only after it has changed.
     pub fn contents(&self, events: &SessionEvents) -> Result<Arc<Contents>, AnswerProblem> {
-        let key = ContentsKey { files: events.files().into_iter().map(stamp).collect() };
+        let key = self.key(events);
         if let Some(contents) = lock(&self.contents).get(&key) {
             return Ok(contents);
         }
@@ -161,6 +194,37 @@ impl Viewer {
         let contents = Arc::new(contents.finish());
         lock(&self.contents).put(key, Arc::clone(&contents));
         Ok(contents)
+    }
+
+    /// The lanes of the agents with these conversations. `draw` reads them, again only after one has changed.
+    pub fn lanes(
+        &self,
+        conversations: &[&SessionEvents],
+        draw: impl FnOnce() -> Result<Vec<AgentLane>, AnswerProblem>,
+    ) -> Result<Arc<Vec<AgentLane>>, AnswerProblem> {
+        let key: Vec<ContentsKey> = conversations.iter().map(|events| self.key(events)).collect();
+        if let Some(lanes) = lock(&self.lanes).get(&key) {
+            return Ok(lanes);
+        }
+        let lanes = Arc::new(draw()?);
+        lock(&self.lanes).put(key, Arc::clone(&lanes));
+        Ok(lanes)
+    }
+
+    /// The comparison of two conversations, if it was the last one and neither has changed since; else `compare` makes it.
+    pub fn comparison(
+        &self,
+        a: &SessionEvents,
+        b: &SessionEvents,
+        compare: impl FnOnce() -> Result<Comparison, AnswerProblem>,
+    ) -> Result<Arc<Comparison>, AnswerProblem> {
+        let key = [a, b].map(|events| self.key(events));
+        if let Some((_, found)) = lock(&self.comparison).as_ref().filter(|(known, _)| *known == key) {
+            return Ok(Arc::clone(found));
+        }
+        let found = Arc::new(compare()?);
+        *lock(&self.comparison) = Some((key, Arc::clone(&found)));
+        Ok(found)
     }
 
     /// The report for a question, if it was asked since the index changed; else `count` makes it.
@@ -173,7 +237,11 @@ impl Viewer {
         if let Some(report) = lock(&self.reports).get(&key) {
             return Ok(report);
         }
-        let report = Arc::new(count()?);
+        let mut report = count()?;
+        for key in report.groups.iter_mut().filter_map(|group| group.key.as_mut()) {
+            *key = self.masked(key).into_owned();
+        }
+        let report = Arc::new(report);
         lock(&self.reports).put(key, Arc::clone(&report));
         Ok(report)
     }

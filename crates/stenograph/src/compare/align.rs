@@ -24,6 +24,15 @@ impl Side {
             Side::B => "B",
         }
     }
+
+    /// The other conversation.
+    #[must_use]
+    pub fn other(self) -> Side {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A difference or a run of equal steps, by indexes into the compared steps.

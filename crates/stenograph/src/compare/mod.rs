@@ -5,6 +5,8 @@ mod align;
 mod conversation;
 mod diff_step;
 mod lineage;
+mod report;
+mod steps;
 mod text;
 mod vocabulary;
 
@@ -12,5 +14,7 @@ pub use align::{Comparison, Counts, DiffChange, Side, Uncompared, compare};
 pub use conversation::{Branch, ConversationBuilder, ConversationSteps, IsInSpine, Step};
 pub use diff_step::{Class, DiffStep, canonical_text, display_text};
 pub use lineage::{Relation, RelationEvidence, relate};
-pub use text::{Differing, differing};
+pub use report::{ShownChange, StepText};
+pub use steps::{DiffSteps, DiffStepsBuilder};
+pub use text::{Differing, TextPart, differing, text_parts};
 pub use vocabulary::Vocabulary;

@@ -1,4 +1,8 @@
-//! The differing part of two texts, without their common words at both ends.
+//! The differing parts of two texts: one part, without the common words at both ends, or all parts, word by word.
+
+use std::collections::HashMap;
+
+use imara_diff::{Algorithm, Diff, Token};
 
 /// The parts of two texts that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,85 @@ fn word_end(a: &str, b: &str, length: usize) -> usize {
     (0..=length).rev().find(|length| begins(a, *length) && begins(b, *length)).unwrap_or(0)
 }
 
+/// Two texts that are longer together differ in one part only: the comparison of words would take too long.
+const WORDS_SIZE_MAX: usize = 400 << 10;
+
+/// A part of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPart<'t> {
+    /// Both texts have it.
+    Same(&'t str),
+    /// The texts differ here; one of them may have nothing.
+    Differs {
+        /// In the first text.
+        a: &'t str,
+        /// In the second text.
+        b: &'t str,
+    },
+}
+
+/// Two texts as a list of common and differing parts, compared word by word.
+pub fn text_parts<'t>(a: &'t str, b: &'t str) -> Vec<TextPart<'t>> {
+    let found = differing(a, b);
+    let mut parts = vec![TextPart::Same(found.before)];
+    if found.a.len() + found.b.len() > WORDS_SIZE_MAX {
+        parts.push(TextPart::Differs { a: found.a, b: found.b });
+    } else {
+        word_parts(found.a, found.b, &mut parts);
+    }
+    parts.push(TextPart::Same(found.after));
+    parts.retain(|part| !matches!(part, TextPart::Same("") | TextPart::Differs { a: "", b: "" }));
+    parts
+}
+
+fn word_parts<'t>(a: &'t str, b: &'t str, parts: &mut Vec<TextPart<'t>>) {
+    let (words_a, words_b) = (words(a), words(b));
+    let mut ids: HashMap<&str, u32> = HashMap::new();
+    let mut tokens = |text: &'t str, ends: &[usize]| -> Vec<Token> {
+        let mut start = 0;
+        let word = |end: &usize| {
+            let word = text.get(start..*end).unwrap_or_default();
+            start = *end;
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            Token(*ids.entry(word).or_insert(next))
+        };
+        ends.iter().map(word).collect()
+    };
+    let (before, after) = (tokens(a, &words_a), tokens(b, &words_b));
+    let mut diff = Diff::default();
+    diff.compute_with(Algorithm::Histogram, &before, &after, u32::try_from(ids.len()).unwrap_or(u32::MAX));
+    // The byte at which a word begins.
+    let start =
+        |ends: &[usize], word: u32| (word as usize).checked_sub(1).and_then(|at| ends.get(at)).map_or(0, |end| *end);
+    let mut done = 0;
+    for hunk in diff.hunks() {
+        let (from, to) = (start(&words_a, hunk.before.start), start(&words_a, hunk.before.end));
+        let in_b = start(&words_b, hunk.after.start)..start(&words_b, hunk.after.end);
+        let same = a.get(done..from).unwrap_or_default();
+        let differs = TextPart::Differs { a: a.get(from..to).unwrap_or_default(), b: b.get(in_b).unwrap_or_default() };
+        parts.extend([TextPart::Same(same), differs]);
+        done = to;
+    }
+    parts.push(TextPart::Same(a.get(done..).unwrap_or_default()));
+}
+
+/// The ends of the words of a text. Every character that is not part of a word is one of its own.
+fn words(text: &str) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut is_in_word = false;
+    for (at, char) in text.char_indices() {
+        let is_word = char.is_alphanumeric() || char == '_';
+        if at > 0 && !(is_word && is_in_word) {
+            ends.push(at);
+        }
+        is_in_word = is_word;
+    }
+    if !text.is_empty() {
+        ends.push(text.len());
+    }
+    ends
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +160,41 @@ mod tests {
         let found = differing("größe 数据", "große 数学");
         assert_eq!((found.a, found.b), ("größe 数据", "große 数学"));
         assert_eq!(differing("aé", "aè").before, "");
+    }
+
+    #[test]
+    fn all_differing_words_are_found() {
+        use TextPart::{Differs, Same};
+        let parts = text_parts("run the fast tests now", "run all fast checks now");
+        let expected = [
+            Same("run "),
+            Differs { a: "the", b: "all" },
+            Same(" fast "),
+            Differs { a: "tests", b: "checks" },
+            Same(" now"),
+        ];
+        assert_eq!(parts, expected);
+        assert_eq!(text_parts("same", "same"), [Same("same")]);
+        assert_eq!(text_parts("", ""), []);
+        assert_eq!(text_parts("", "new"), [Differs { a: "", b: "new" }]);
+    }
+
+    #[test]
+    fn the_parts_of_any_two_texts_are_these_texts() {
+        let long = "größe ".repeat(80_000);
+        for (a, b) in
+            [("größe 数据 a", "große 数学 a"), ("a b c", "c b a"), (" ", ""), (&long, "größe"), ("x_1 y", "x_2 y")]
+        {
+            let (mut in_a, mut in_b) = (String::new(), String::new());
+            for part in text_parts(a, b) {
+                let (one, other) = match part {
+                    TextPart::Same(text) => (text, text),
+                    TextPart::Differs { a, b } => (a, b),
+                };
+                in_a += one;
+                in_b += other;
+            }
+            assert_eq!((in_a.as_str(), in_b.as_str()), (a, b));
+        }
     }
 }

@@ -119,6 +119,7 @@ pub struct Redacted<'r> {
 }
 
 /// Finds and masks secrets.
+#[derive(Clone)]
 pub struct Redactor {
     rules: &'static Rules,
     key: [u8; 32],
@@ -129,6 +130,7 @@ pub struct Redactor {
 }
 
 /// Texts that are masked wherever they occur.
+#[derive(Clone)]
 struct Known {
     finder: AhoCorasick,
     rules: Vec<(Cow<'static, str>, FindingClass)>,
@@ -159,6 +161,39 @@ impl Redactor {
         if !secrets.is_empty() {
             self.known_secrets.extend(secrets);
             self.index_known();
+        }
+    }
+
+    /// Whether it masks all of these secrets wherever they occur.
+    pub fn knows(&self, secrets: &KnownSecrets) -> bool {
+        self.known_secrets.has_all(secrets)
+    }
+
+    /// A text for people without its secrets.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.record(text.as_bytes(), RecordSyntax::Text).bytes {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// The beginning of a longer text, without its secrets. If it ends in the middle of a known secret, that part is masked too.
+    pub fn beginning<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        /// Fewer bytes of a secret tell nothing about it.
+        const PART_MIN: usize = 4;
+        let masked = self.text(text);
+        let cut = self.known_secrets.iter().filter(|(_, _, class)| *class == FindingClass::Secret).find_map(
+            |(secret, rule, _)| {
+                let lengths = (PART_MIN..secret.len().min(masked.len() + 1)).rev();
+                let part = lengths
+                    .into_iter()
+                    .find(|length| masked.as_bytes().ends_with(secret.get(..*length).unwrap_or(b"\0")))?;
+                Some((masked.len() - part, self.mask_of(rule, secret)))
+            },
+        );
+        match cut {
+            Some((end, mask)) => Cow::Owned(format!("{}{mask}", masked.get(..end).unwrap_or_default())),
+            None => masked,
         }
     }
 

@@ -148,6 +148,10 @@ impl KnownSecrets {
         self.texts.is_empty()
     }
 
+    pub(super) fn has_all(&self, other: &KnownSecrets) -> bool {
+        other.texts.keys().all(|text| self.texts.contains_key(text))
+    }
+
     fn add(&mut self, finding: &Finding) {
         if is_name_rule(&finding.rule) {
             self.add_user_name(&String::from_utf8_lossy(&finding.secret));

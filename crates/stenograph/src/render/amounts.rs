@@ -1,4 +1,11 @@
-//! Amounts for people: durations and sizes, in the unit that fits.
+//! Amounts for people: counts with their nouns, durations and sizes in the unit that fits.
+
+use super::grouped;
+
+/// A number with its noun, in the singular or the plural.
+pub fn counted(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
+}
 
 /// A duration before now, in the largest unit that fits.
 pub fn ago(ms: i64) -> String {

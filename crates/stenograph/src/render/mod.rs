@@ -10,7 +10,7 @@ mod markup;
 mod sections;
 mod view;
 
-pub use amounts::{ago, bytes, span};
+pub use amounts::{ago, bytes, counted, span};
 pub use document::Document;
 pub use harmless::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 pub use markdown::{Markdown, Shown};

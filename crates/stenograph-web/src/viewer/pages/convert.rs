@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::super::address::{Params, link, session_path};
 use super::super::answer::PageAnswer;
-use super::super::html::{Nav, page, short, text};
+use super::super::html::{Nav, short, text};
 use super::super::live::Chunks;
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
@@ -24,7 +24,7 @@ use super::session::{NamedConversation, conversation};
 const CHUNK_SIZE: usize = 64 << 10;
 
 pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let session = &found.named.session;
     let path = session_path(&session.name);
     let chosen = params.value("to").and_then(|name| Registry::built_in().named(name));
@@ -53,7 +53,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
         short(title, 120),
         text(found.events.format().info().name),
     );
-    Ok(page("Convert", Nav::Sessions, "convert", &main))
+    Ok(viewer.page("Convert", Nav::Sessions, "convert", &main))
 }
 
 fn losses_html(outcome: &Outcome, to: &dyn Format, address: &str) -> String {
@@ -80,7 +80,7 @@ fn converted(
     found: &NamedConversation,
     to: &'static dyn Format,
 ) -> Result<(Spool, Outcome), AnswerProblem> {
-    let (mut source, _) = viewer.store.open_source(found.events.row())?;
+    let mut source = found.events.open(&viewer.store)?;
     let mut spool = Spool::new()?;
     let outcome = convert::convert(found.events.format(), &mut source, to, &mut spool, Carry::Not);
     let outcome = outcome.map_err(|error| {
@@ -95,7 +95,7 @@ fn converted(
 
 /// The converted file.
 pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<PageAnswer, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let to = params.value("to").and_then(|name| Registry::built_in().named(name));
     let to = to.ok_or_else(|| AnswerProblem::bad("choose a format").hint("the parameter to names a format"))?;
     let (mut spool, _) = converted(viewer, &found, to)?;

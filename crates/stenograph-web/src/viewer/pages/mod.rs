@@ -1,6 +1,9 @@
 //! The pages. Each works as a document with links; scripts add keys, live changes and loading while scrolling.
 
+mod compare;
+mod compare_changes;
 mod convert;
+mod lanes;
 mod login;
 mod overview;
 mod palette;
@@ -13,14 +16,15 @@ use axum::http::StatusCode;
 
 use super::address::{Params, session_path};
 use super::answer::PageAnswer;
-use super::html::{Nav, page, text};
+use super::html::{Nav, text};
 use super::marks;
 use super::routes::ViewerRoute;
 use super::state::Viewer;
 use super::trouble::AnswerProblem;
 
+pub use lanes::AgentLane;
 pub use login::{login, welcome};
-pub use session::conversation;
+pub use session::{NamedConversation, conversation};
 pub use usage::report as usage_report;
 
 /// Answers a request for a page or a part of one.
@@ -39,6 +43,7 @@ pub fn answer(
         ViewerRoute::Session => session::page_html(viewer, name, params)?,
         ViewerRoute::SessionEvents => session::events_html(viewer, name, params)?,
         ViewerRoute::SessionContents => session_panels::contents_html(viewer, name, params)?,
+        ViewerRoute::SessionLanes => lanes::lanes_html(viewer, name, params)?,
         ViewerRoute::SessionChanges => session_panels::changes_html(viewer, name, params)?,
         ViewerRoute::SessionConvert => convert::page_html(viewer, name, params)?,
         ViewerRoute::SessionDownload => return convert::download(viewer, name, params),
@@ -47,6 +52,7 @@ pub fn answer(
             let status = StatusCode::SEE_OTHER;
             return Ok(PageAnswer { status, location: Some(location), ..PageAnswer::html(String::new()) });
         }
+        ViewerRoute::Compare => return compare::answer(viewer, params),
         ViewerRoute::Usage => usage::page_html(viewer, params)?,
         ViewerRoute::Palette => palette::html(viewer, params)?,
         ViewerRoute::Live
@@ -58,6 +64,7 @@ pub fn answer(
         | ViewerRoute::ApiEvents
         | ViewerRoute::ApiContents
         | ViewerRoute::ApiMarks
+        | ViewerRoute::ApiCompare
         | ViewerRoute::ApiSearch
         | ViewerRoute::ApiRuns
         | ViewerRoute::ApiUsage
@@ -68,11 +75,11 @@ pub fn answer(
 }
 
 /// The page for a request that has no answer.
-pub fn problem(trouble: &AnswerProblem) -> String {
-    let hint = trouble.hint.as_deref().map(|hint| format!("<p>{}</p>", text(hint))).unwrap_or_default();
+pub fn problem(viewer: &Viewer, trouble: &AnswerProblem) -> String {
+    let hint = trouble.hint.as_deref().map(|hint| format!("<p>{}</p>", text(&viewer.masked(hint)))).unwrap_or_default();
     let main = format!(
         "<section class=\"empty problem\" role=\"alert\"><h1>{}</h1>{hint}<p><a href=\"/sessions\">All sessions</a></p></section>",
-        text(&trouble.message)
+        text(&viewer.masked(&trouble.message))
     );
-    page("Problem", Nav::None, "problem", &main)
+    viewer.page("Problem", Nav::None, "problem", &main)
 }

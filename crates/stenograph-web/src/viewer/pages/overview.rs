@@ -8,10 +8,10 @@ use stenograph::render::span;
 use stenograph_store::runs::{Need, RunLook};
 
 use super::super::address::{link, session_path};
-use super::super::html::{Nav, lazy, page, short, text};
+use super::super::html::{Nav, lazy, short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
-use super::sessions::session_html;
+use super::sessions::{RowMarks, session_html};
 use super::usage;
 
 /// How many sessions and agents the overview shows.
@@ -26,7 +26,7 @@ pub fn page_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let (listing, catalogue) = (viewer.listing()?, viewer.store.catalogue()?);
     let mut rows = String::new();
     for session in listing.sessions.iter().take(SESSIONS_MAX) {
-        rows.push_str(&session_html(viewer, &catalogue, session, 0));
+        rows.push_str(&session_html(viewer, &catalogue, session, 0, RowMarks::No));
     }
     if rows.is_empty() {
         rows.push_str(
@@ -43,7 +43,7 @@ pub fn page_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
         listing.sessions.len(),
         lazy("spending", "/overview/usage", "the usage"),
     );
-    Ok(page("Overview", Nav::Overview, "overview", &main))
+    Ok(viewer.page("Overview", Nav::Overview, "overview", &main))
 }
 
 /// The agents that run or need somebody, then those that are idle.
@@ -56,7 +56,7 @@ pub fn runs_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     runs.sort_by_key(|run| (Need::of(run), std::cmp::Reverse(run.active_ms())));
     let mut html = String::from("<ul class=\"runs\">");
     for run in runs.iter().take(RUNS_MAX) {
-        html.push_str(&run_html(run));
+        html.push_str(&run_html(viewer, run));
     }
     html.push_str("</ul>");
     let more = runs.len().saturating_sub(RUNS_MAX);
@@ -66,7 +66,7 @@ pub fn runs_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     Ok(html)
 }
 
-fn run_html(run: &RunLook) -> String {
+fn run_html(viewer: &Viewer, run: &RunLook) -> String {
     let (class, state) = match Need::of(run) {
         Need::Answer => ("ask", "needs your answer"),
         Need::Permission => ("ask", "needs your permission"),
@@ -82,13 +82,15 @@ fn run_html(run: &RunLook) -> String {
         None => link(&session_path(session), &[("at", "end")]),
     });
     let name = run.agent().unwrap_or("agent");
-    let folder = status.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').next()).unwrap_or_default();
+    // The whole path shows whether the folder is named after a user.
+    let masked = viewer.masked(status.cwd.as_deref().unwrap_or_default());
+    let folder = masked.rsplit('/').next().unwrap_or_default();
     let title = format!("{name} {folder}");
     let title = match address {
         Some(address) => format!("<a href=\"{}\">{}</a>", text(&address), short(&title, 60)),
         None => short(&title, 60),
     };
-    let open = status.open.first().map(|tool| format!(" in {}", short(tool, 40))).unwrap_or_default();
+    let open = status.open.first().map(|tool| format!(" in {}", short(&viewer.masked(tool), 40))).unwrap_or_default();
     format!(
         "<li class=\"run {class}\"><span class=\"state\">{state}</span> {title}<small>{open} silent for {}</small></li>",
         span(i64::try_from(run.silence_ms).unwrap_or(i64::MAX))
@@ -105,7 +107,7 @@ pub fn usage_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let models = usage::report(viewer, By::Model, Some(&since))?;
     Ok(format!(
         "{}<h3>By model</h3>{}",
-        usage::columns_html(&days, DAYS),
+        usage::columns_html(&days, &viewer.zone, DAYS),
         usage::top_html(&models, By::Model, MODELS_MAX)
     ))
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use stenograph_store::hits;
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::super::address::{Params, link, session_path};
@@ -64,7 +63,7 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
             limit: HITS_MAX,
             within: viewer.root.as_deref(),
         };
-        let found = hits::find(&mut viewer.store.searcher()?, &request, SNIPPET_LENGTH_MAX)?;
+        let found = viewer.hits(&request, SNIPPET_LENGTH_MAX)?;
         if !found.hits.is_empty() {
             html.push_str("<h2>In all sessions</h2><ul>");
             for hit in &found.hits {

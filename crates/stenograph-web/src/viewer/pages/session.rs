@@ -6,15 +6,16 @@ use std::ops::Range;
 
 use stenograph::render::html::{HtmlEvents, HtmlOptions};
 use stenograph::render::{EventContext, Shown, ViewKind, bytes, dollars};
-use stenograph_store::index::catalogue::{Gone, IndexedSession, SourceRow};
+use stenograph_store::index::catalogue::{Gone, IndexedSession};
 use stenograph_store::index::search::Searcher;
 use stenograph_store::session_events::{RangeEnd, SessionEvents};
 use stenograph_store::sessions::{SessionCost, resume_command};
 
 use super::super::address::{Params, link, session_path};
-use super::super::html::{Nav, counted, lazy, moment, page, short, text};
+use super::super::html::{Nav, counted, lazy, moment, short, text};
 use super::super::state::{NamedSession, Viewer};
 use super::super::trouble::AnswerProblem;
+use super::lanes::{links_html, sub_agents};
 
 /// How many events a window has. It ends with a message, so that calls stay with their results.
 const WINDOW_EVENTS: u64 = 80;
@@ -64,18 +65,18 @@ pub struct NamedConversation {
     pub events: SessionEvents,
 }
 
-/// Finds the conversation that a path and its parameters name.
-pub fn conversation(viewer: &Viewer, name: &str, params: &Params) -> Result<NamedConversation, AnswerProblem> {
+/// Finds the conversation of a session: that of its main agent, or that of a sub-agent.
+pub fn conversation(viewer: &Viewer, name: &str, agent: Option<&str>) -> Result<NamedConversation, AnswerProblem> {
     let named = viewer.session(name)?;
-    let agent = params.value("agent").map(str::to_owned);
-    let events = SessionEvents::of(&named.session, &named.sources, agent.as_deref());
+    let agent = agent.map(str::to_owned);
+    let events = viewer.events(&named.session, &named.sources, agent.as_deref());
     let events = events.ok_or_else(|| AnswerProblem::not_found("this session has no such conversation"))?;
     Ok(NamedConversation { named, agent, events })
 }
 
 /// The page of a session.
 pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let session = &found.named.session;
     let path = session_path(&session.name);
     let window = window(viewer, &found.events, Place::of(params));
@@ -83,7 +84,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
         Ok(window) => format!("<div id=\"window\">{}</div>", window_html(&path, found.agent.as_deref(), window)),
         Err(trouble) => format!(
             "<div class=\"empty\" role=\"alert\"><p>{}</p><p>{}</p></div>",
-            text(&trouble.message),
+            text(&viewer.masked(&trouble.message)),
             text(trouble.hint.as_deref().unwrap_or_default())
         ),
     };
@@ -98,12 +99,12 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
         header_html(viewer, &found, title)?,
         lazy("contents", &link(&format!("{path}/contents"), &contents), "the contents"),
     );
-    Ok(page(title, Nav::Sessions, "session", &main))
+    Ok(viewer.page(title, Nav::Sessions, "session", &main))
 }
 
 /// A window of events alone, for a page that is scrolled.
 pub fn events_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let window = window(viewer, &found.events, Place::of(params))?;
     Ok(window_html(&session_path(&found.named.session.name), found.agent.as_deref(), &window))
 }
@@ -253,13 +254,15 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
     let _ = write!(
         actions,
         "<a class=\"button\" href=\"{}\">End</a><a class=\"button\" href=\"{path}/changes\">Changes</a>\
-         <a class=\"button\" href=\"{path}/convert\">Convert</a>\
+         <a class=\"button\" href=\"{path}/convert\">Convert</a><a class=\"button\" href=\"{}\">Compare</a>\
          <button type=\"button\" data-action=\"focus\" aria-pressed=\"false\" title=\"Only messages (f)\" hidden>Focus</button>\
          <button type=\"button\" data-action=\"all\" aria-pressed=\"false\" title=\"Also bookkeeping (a)\" hidden>All events</button>\
          <button type=\"button\" data-action=\"follow\" aria-pressed=\"false\" title=\"Follow new events (F)\" hidden>Follow</button>",
         text(&end),
+        text(&compare_link(&session.name, agent.as_deref())),
     );
-    if let Some(command) = resume_command(session, &named.catalogue)? {
+    // A masked command resumes nothing.
+    if let Some(command) = resume_command(session, &named.catalogue)?.filter(|_| !viewer.is_redacted()) {
         let command = text(&command);
         let _ = write!(
             actions,
@@ -271,9 +274,15 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
         short(title, 200),
         facts.join(" <span class=\"dot\">·</span> "),
         gone_html(session, &found.events),
-        agents_html(&path, &named.sources, agent.as_deref()),
+        agents_html(&path, named, agent.as_deref()),
         marks_html(session, &path),
     ))
+}
+
+/// The address at which the other session is chosen.
+fn compare_link(name: &str, agent: Option<&str>) -> String {
+    let agent = agent.map(|agent| ("agent_a", agent));
+    link("/compare", &[("a", name)].into_iter().chain(agent).collect::<Vec<_>>())
 }
 
 /// The marks of the session, and forms that change them.
@@ -337,32 +346,19 @@ fn gone_html(session: &IndexedSession, events: &SessionEvents) -> String {
     }
 }
 
-/// The agents of the session, each with its conversation.
-fn agents_html(path: &str, sources: &[SourceRow], agent: Option<&str>) -> String {
-    let threads: Vec<(&str, &str)> = sources
-        .iter()
-        .filter(|row| row.copy_of.is_none() && row.covered_by.is_none())
-        .filter_map(|row| Some((row.thread.as_deref()?, row.summary.header.query.as_deref().unwrap_or_default())))
-        .collect();
-    if threads.is_empty() && agent.is_none() {
-        return String::new();
-    }
-    let current = |is: bool| if is { " aria-current=\"true\"" } else { "" };
-    let mut html =
-        format!("<nav class=\"agents\" aria-label=\"Agents\"><a href=\"{path}\"{}>main</a>", current(agent.is_none()));
-    for (thread, about) in threads {
-        let address = link(path, &[("agent", thread)]);
-        let _ = write!(
-            html,
-            "<a href=\"{}\" title=\"{}\"{}>{}</a>",
-            text(&address),
-            short(about, 200),
-            current(agent == Some(thread)),
-            short(thread, 24)
-        );
-    }
-    html.push_str("</nav>");
-    html
+/// The agents of the session, each with its conversation. The page loads their lanes in this place.
+fn agents_html(path: &str, named: &NamedSession, agent: Option<&str>) -> String {
+    let params: Vec<(&str, &str)> = agent.map(|agent| ("agent", agent)).into_iter().collect();
+    let agents = sub_agents(named);
+    let links = match agents.is_empty() && agent.is_none() {
+        true => String::new(),
+        false => {
+            let current = if agent.is_none() { " aria-current=\"true\"" } else { "" };
+            let links = links_html(path, &agents, agent);
+            format!("<nav class=\"agents\" aria-label=\"Agents\"><a href=\"{path}\"{current}>main</a>{links}</nav>")
+        }
+    };
+    format!("<div id=\"lanes\" data-load=\"{}\">{links}</div>", text(&link(&format!("{path}/lanes"), &params)))
 }
 
 /// A neighbour of a session in the list: its name and its title.

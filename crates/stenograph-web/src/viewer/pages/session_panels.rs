@@ -13,7 +13,7 @@ use stenograph::render::html::diff_html;
 use stenograph::render::{bytes, dollars, grouped};
 
 use super::super::address::{Params, link, session_path};
-use super::super::html::{Nav, counted, page, short, text};
+use super::super::html::{Nav, counted, short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
 use super::session::{NamedConversation, conversation};
@@ -26,10 +26,10 @@ const MAP_HEIGHT: usize = 1000;
 
 /// The contents of a conversation, or of its page if there is no script.
 pub fn contents_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let contents = viewer.contents(&found.events)?;
     let path = session_path(&found.named.session.name);
-    let places = Places { path: &path, agent: found.agent.as_deref() };
+    let places = EventLinks { path: &path, agent: found.agent.as_deref() };
     Ok(format!(
         "<nav class=\"outline\" aria-label=\"Outline\"><h2>Outline</h2>{}</nav><div class=\"panels\">{}{}{}{}{}{}</div><div class=\"map\" role=\"img\" aria-label=\"Map of the conversation\" data-events=\"{}\">{}</div>",
         outline_html(&contents, &places),
@@ -45,13 +45,13 @@ pub fn contents_html(viewer: &Viewer, name: &str, params: &Params) -> Result<Str
 }
 
 /// The addresses of events.
-struct Places<'p> {
-    path: &'p str,
-    agent: Option<&'p str>,
+pub struct EventLinks<'p> {
+    pub path: &'p str,
+    pub agent: Option<&'p str>,
 }
 
-impl Places<'_> {
-    fn event(&self, number: u64) -> String {
+impl EventLinks<'_> {
+    pub fn event(&self, number: u64) -> String {
         let number = number.to_string();
         let params: Vec<(&str, &str)> =
             [("at", number.as_str())].into_iter().chain(self.agent.map(|agent| ("agent", agent))).collect();
@@ -59,7 +59,7 @@ impl Places<'_> {
     }
 }
 
-fn outline_html(contents: &Contents, places: &Places<'_>) -> String {
+fn outline_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let turns = &contents.audit.turns;
     if turns.items.is_empty() {
         return "<p class=\"muted\">No prompts.</p>".to_owned();
@@ -92,7 +92,7 @@ fn panel(id: &str, title: &str, remark: &str, body: &str) -> String {
 }
 
 /// What fills the context, from compaction to compaction.
-fn context_html(contents: &Contents, places: &Places<'_>) -> String {
+fn context_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let context = &contents.audit.context;
     let remark = if context.max > 0 { format!("{} tokens at most", grouped(context.max)) } else { String::new() };
     let mut body = String::new();
@@ -132,7 +132,7 @@ fn context_html(contents: &Contents, places: &Places<'_>) -> String {
     if body.is_empty() { String::new() } else { panel("context", "Context", &remark, &body) }
 }
 
-fn todos_html(contents: &Contents, places: &Places<'_>) -> String {
+fn todos_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let Some(todos) = contents.audit.todos.as_ref().filter(|todos| !todos.items.is_empty()) else {
         return String::new();
     };
@@ -150,7 +150,7 @@ fn todos_html(contents: &Contents, places: &Places<'_>) -> String {
     panel("todos", "To do", &format!("{done} of {} done", todos.items.len()), &body)
 }
 
-fn failures_html(contents: &Contents, places: &Places<'_>) -> String {
+fn failures_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let count = contents.failures.len() as u64 + contents.failures_more + contents.audit.errors.count();
     if count == 0 {
         return String::new();
@@ -181,7 +181,7 @@ fn failures_html(contents: &Contents, places: &Places<'_>) -> String {
     panel("failures", "Failures", &grouped(count), &body)
 }
 
-fn files_html(contents: &Contents, places: &Places<'_>) -> String {
+fn files_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let files = &contents.audit.files;
     let changed = files.items.iter().filter(|file| is_change(file.change)).count();
     if files.items.is_empty() {
@@ -267,7 +267,7 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
 }
 
 /// What each compaction dropped.
-fn compactions_html(contents: &Contents, places: &Places<'_>) -> String {
+fn compactions_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     let compactions = &contents.audit.compactions;
     if compactions.items.is_empty() {
         return String::new();
@@ -323,7 +323,7 @@ fn map_html(density: &Density, events: u64) -> String {
 
 /// The net changes of all files of a conversation.
 pub fn changes_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let found = conversation(viewer, name, params)?;
+    let found = conversation(viewer, name, params.value("agent"))?;
     let session = &found.named.session;
     let mut changes = Changes::default();
     found.events.all(&viewer.store, &mut |_, event| changes.add(event))?;
@@ -358,5 +358,5 @@ pub fn changes_html(viewer: &Viewer, name: &str, params: &Params) -> Result<Stri
         "<header class=\"session-head\"><h1>Changes <small>{}</small></h1><div class=\"actions\"><a class=\"button\" href=\"{path}\">Back to the session</a></div></header><div class=\"changes\">{body}</div>",
         short(title, 120)
     );
-    Ok(page("Changes", Nav::Sessions, "changes", &main))
+    Ok(viewer.page("Changes", Nav::Sessions, "changes", &main))
 }

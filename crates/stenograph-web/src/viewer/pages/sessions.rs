@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use stenograph::query::Snippet;
 use stenograph::render::{bytes, dollars, grouped};
-use stenograph_store::hits::{self, ShownHit};
+use stenograph_store::hits::ShownHit;
 use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::sessions::{
@@ -13,7 +13,7 @@ use stenograph_store::sessions::{
 };
 
 use super::super::address::{Params, link, session_path};
-use super::super::html::{Nav, counted, moment, page, short, text};
+use super::super::html::{Nav, counted, moment, short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
 
@@ -40,7 +40,7 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProbl
         // A query that is being typed is often incomplete; the page stays.
         Err(trouble) if params.value("q").is_some() => {
             let hint = trouble.hint.as_deref().map(|hint| format!("<p>{}</p>", text(hint))).unwrap_or_default();
-            format!("<div class=\"empty\" role=\"alert\"><p>{}</p>{hint}</div>", text(&trouble.message))
+            format!("<div class=\"empty\" role=\"alert\"><p>{}</p>{hint}</div>", text(&viewer.masked(&trouble.message)))
         }
         Err(trouble) => return Err(trouble),
     };
@@ -70,7 +70,7 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProbl
          <section aria-label=\"Sessions\"><form id=\"filter\" class=\"filter\" action=\"/sessions\">{}{}\
          <input type=\"search\" name=\"q\" value=\"{}\" aria-label=\"Filter\" placeholder=\"Words, or project:api is:error since:7d\" autocomplete=\"off\" spellcheck=\"false\">\
          <label>Sort <select name=\"sort\">{sorts}</select></label>{}{}<button class=\"apply\">Apply</button></form>\
-         <div id=\"list\" aria-live=\"polite\">{list}</div></section></div>",
+         <form id=\"marked\" action=\"/compare\"><div id=\"list\" aria-live=\"polite\">{list}</div></form></section></div>",
         facets_html(viewer, params)?,
         hidden("agent"),
         hidden("project"),
@@ -78,7 +78,7 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProbl
         check("view", "tree", "Tree"),
         check("gone", "yes", "Only gone"),
     );
-    Ok(page(if query.is_empty() { "Sessions" } else { query }, Nav::Sessions, "sessions", &main))
+    Ok(viewer.page(if query.is_empty() { "Sessions" } else { query }, Nav::Sessions, "sessions", &main))
 }
 
 /// The conditions of the address, as one query.
@@ -130,7 +130,8 @@ fn list_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> 
     let from = usize::try_from(params.number("from").unwrap_or(0)).unwrap_or(usize::MAX);
     let mut html = String::new();
     if from == 0 {
-        let _ = write!(html, "<p class=\"count\">{}</p>", counted(total as u64, "session"));
+        let _ =
+            write!(html, "<p class=\"count\"><span>{}</span>{COMPARE_BUTTON}</p>", counted(total as u64, "session"));
     }
     html.push_str("<ul class=\"rows\">");
     let rows = rows(sessions, &catalogue, shape)?;
@@ -147,13 +148,32 @@ fn list_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> 
 
 fn row_html(viewer: &Viewer, catalogue: &Catalogue, row: &SessionRow) -> String {
     match row {
-        SessionRow::Session { session, depth } => session_html(viewer, catalogue, session, depth.unwrap_or(0)),
+        SessionRow::Session { session, depth } => {
+            session_html(viewer, catalogue, session, depth.unwrap_or(0), RowMarks::Yes)
+        }
         SessionRow::Thread { source, session, depth } => thread_html(viewer, source, session, *depth),
     }
 }
 
+/// Compares the sessions that are marked.
+const COMPARE_BUTTON: &str =
+    "<button class=\"compare-marked\" title=\"Compare two marked sessions (c)\">Compare marked</button>";
+
+/// Whether sessions of a list can be marked, to compare them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowMarks {
+    Yes,
+    No,
+}
+
 /// One session of a list.
-pub fn session_html(viewer: &Viewer, catalogue: &Catalogue, session: &IndexedSession, depth: usize) -> String {
+pub fn session_html(
+    viewer: &Viewer,
+    catalogue: &Catalogue,
+    session: &IndexedSession,
+    depth: usize,
+    marks: RowMarks,
+) -> String {
     let path = session_path(&session.name);
     let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
     let mut badges = String::new();
@@ -187,8 +207,16 @@ pub fn session_html(viewer: &Viewer, catalogue: &Catalogue, session: &IndexedSes
         Some(bytes(session.size)),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
+    let mark = match marks {
+        RowMarks::Yes => format!(
+            "<input type=\"checkbox\" name=\"s\" value=\"{}\" aria-label=\"Mark {}\">",
+            text(&session.name),
+            short(title, 60)
+        ),
+        RowMarks::No => String::new(),
+    };
     format!(
-        "<li class=\"row\" data-depth=\"{}\"><a href=\"{path}\">{}</a>{badges}<span class=\"when\">{}</span><span class=\"cost\">{}</span>\
+        "<li class=\"row\" data-depth=\"{}\">{mark}<a href=\"{path}\">{}</a>{badges}<span class=\"when\">{}</span><span class=\"cost\">{}</span>\
          <p>{}</p></li>",
         depth.min(6),
         short(title, TITLE_CHARS_MAX),
@@ -206,7 +234,7 @@ fn thread_html(viewer: &Viewer, source: &SourceRow, session: &str, depth: usize)
          <p>sub-agent {} <span class=\"dot\">·</span> {} <span class=\"dot\">·</span> {}</p></li>",
         depth.min(6),
         text(&link(&session_path(session), &[("agent", thread)])),
-        short(source.summary.header.query.as_deref().unwrap_or(thread), TITLE_CHARS_MAX),
+        short(&viewer.masked(source.summary.header.query.as_deref().unwrap_or(thread)), TITLE_CHARS_MAX),
         moment(source.summary.header.ended_ms, &viewer.zone),
         text(thread),
         counted(source.summary.messages, "message"),
@@ -220,7 +248,7 @@ fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, An
     let offset = usize::try_from(params.number("from").unwrap_or(0)).unwrap_or(usize::MAX);
     let order = if params.value("sort") == Some("newest") { Order::Newest } else { Order::Best };
     let request = SearchRequest { query: &query, order, offset, limit: HITS_MAX, within: viewer.root.as_deref() };
-    let found = hits::find(&mut viewer.store.searcher()?, &request, SNIPPET_LENGTH_MAX)?;
+    let found = viewer.hits(&request, SNIPPET_LENGTH_MAX)?;
     if found.hits.is_empty() {
         return Ok("<div class=\"empty\"><p>Nothing found.</p><p>Fewer words, <code>word*</code> or <code>word~</code> match more.</p></div>".to_owned());
     }
@@ -237,12 +265,13 @@ fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, An
     let about = if found.is_exact { "" } else { "about " };
     let mut html = String::new();
     if offset == 0 {
-        let _ = write!(html, "<p class=\"count\">{about}{}</p>", counted(found.total, "hit"));
+        let _ =
+            write!(html, "<p class=\"count\"><span>{about}{}</span>{COMPARE_BUTTON}</p>", counted(found.total, "hit"));
     }
     html.push_str("<ul class=\"rows\">");
     for group in groups {
         let Some(session) = group.first().and_then(|hit| hit.session.as_ref()) else { continue };
-        let row = session_html(viewer, &catalogue, session, 0);
+        let row = session_html(viewer, &catalogue, session, 0, RowMarks::Yes);
         html.push_str(row.strip_suffix("</li>").unwrap_or(&row));
         html.push_str("<ol class=\"hits\">");
         for hit in group.iter().take(HITS_OF_SESSION_MAX) {

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use stenograph::ledger::{
     self, By, CallDetail, Group, Ledger, LedgerBuilder, LedgerEntry, Money, Question, UsageReport,
 };
@@ -14,7 +16,7 @@ use stenograph_store::sessions::SessionDetails;
 use stenograph_store::usage::{UsageRequest, UseIndex, pages};
 
 use super::super::address::{Params, link};
-use super::super::html::{Nav, counted, page, short, text};
+use super::super::html::{Nav, counted, short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
 
@@ -110,7 +112,7 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProbl
         by.name(),
         text(query.unwrap_or_default()),
     );
-    Ok(page("Usage", Nav::Usage, "usage", &main))
+    Ok(viewer.page("Usage", Nav::Usage, "usage", &main))
 }
 
 fn report_html(report: &UsageReport, by: By, query: Option<&str>) -> String {
@@ -225,31 +227,35 @@ fn sessions_link(key: Option<&str>, by: By, query: Option<&str>) -> Option<Strin
     Some(link("/sessions", &[("q", whole.trim())]))
 }
 
-/// Columns for the days of a report, for the overview: the last `days` days that have calls.
-pub fn columns_html(report: &UsageReport, days: usize) -> String {
-    let groups: Vec<&Group> = report.groups.iter().filter(|group| group.key.is_some()).collect();
-    let groups = groups.get(groups.len().saturating_sub(days)..).unwrap_or_default();
+/// The last days, one column each, also for days without a call.
+pub fn columns_html(report: &UsageReport, zone: &TimeZone, days: usize) -> String {
     let has_cost = report.total.cost.money.is_some_and(|money| !money.is_zero());
-    let most = groups.iter().map(|group| size(group, has_cost)).fold(0.0, f64::max);
+    let most = report.groups.iter().map(|group| size(group, has_cost)).fold(0.0, f64::max);
+    let today = Timestamp::now().to_zoned(zone.clone()).date();
+    let day = |ago: usize| today.saturating_sub(Span::new().days(i64::try_from(ago).unwrap_or(0)));
     let mut html = String::from("<ol class=\"days\">");
-    for group in groups {
-        let day = group.key.as_deref().unwrap_or_default();
+    for ago in (0..days).rev() {
+        let date = day(ago).to_string();
+        let Some(group) = report.groups.iter().find(|group| group.key.as_deref() == Some(&date)) else {
+            html.push_str("<li></li>");
+            continue;
+        };
         let height = if most > 0.0 { (size(group, has_cost) / most * 100.0).max(1.0) } else { 0.0 };
-        let address = sessions_link(Some(day), By::Day, None).unwrap_or_default();
+        let address = sessions_link(Some(&date), By::Day, None).unwrap_or_default();
         let _ = write!(
             html,
-            "<li><a href=\"{}\" title=\"{}: {}, {}\"><svg viewBox=\"0 0 10 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-             <rect y=\"{:.2}\" width=\"10\" height=\"{height:.2}\"></rect></svg><span class=\"visually-hidden\">{}: {}</span></a></li>",
+            "<li><a href=\"{}\" title=\"{date}: {}, {}\"><svg viewBox=\"0 0 10 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+             <rect y=\"{:.2}\" width=\"10\" height=\"{height:.2}\"></rect></svg><span class=\"visually-hidden\">{date}: {}</span></a></li>",
             text(&address),
-            text(day),
             cost(group),
             counted(group.calls, "call"),
             100.0 - height,
-            text(day),
             cost(group),
         );
     }
-    html.push_str("</ol>");
+    let label = |ago: usize| day(ago).strftime("%b %-d").to_string();
+    let (first, last) = (label(days.saturating_sub(1)), label(0));
+    let _ = write!(html, "</ol><p class=\"axis\"><span>{first}</span><span>{last}</span></p>");
     html
 }
 

@@ -218,10 +218,8 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
     blocks(&view.blocks, &mut body);
     raw_record(event, options, &mut body);
     let number = facts.number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
-    let prefix = &options.id_prefix;
-    let before = facts
-        .summarizes
-        .map(|(first, last)| format!("<i>events <a href=\"#{prefix}e{first}\">{first}</a> to {last}</i>"));
+    // No link: the heading is a control itself.
+    let before = facts.summarizes.map(|(first, last)| format!("<i>events {first} to {last}</i>"));
     let heading = format!("<b>Context compacted{remark}</b>{}{number}", before.unwrap_or_default());
     out.push_str(&match body.is_empty() {
         true => format!("<div class=\"event compaction\"{id}>{heading}</div>\n"),

@@ -45,6 +45,7 @@ pub use event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};
 pub use events::HtmlEvents;
 pub use page::{IndexEntry, PageBody, PageChunk, PageHeader, chunk_script, index_page, page, words_script};
 pub use page_summary::{HtmlAddress, PageSummary};
+pub use timeline::{SessionTimeline, TIMELINE_LEGEND};
 
 /// The style of events, in both themes. It defines the colours as custom properties of `:root`.
 pub const EVENT_CSS: &str = include_str!("assets/event.css");

@@ -4,7 +4,7 @@
 use super::digest::policy_hash;
 use super::escape::escaped_line;
 use super::page_summary::PageSummary;
-use super::{EVENT_CSS, INDEX_SCRIPT, PAGE_CSS, PAGE_SCRIPT};
+use super::{EVENT_CSS, INDEX_SCRIPT, PAGE_CSS, PAGE_SCRIPT, TIMELINE_LEGEND};
 use crate::text::quote;
 
 /// The header of a page, and the facts beside its events.
@@ -187,7 +187,9 @@ fn session_header(header: &PageHeader, summary: &PageSummary, out: &mut String) 
     }
     let timeline = summary.timeline_html();
     if !timeline.is_empty() {
-        out.push_str(&format!("<figure class=\"timeline\">{timeline}<figcaption>{LEGEND}</figcaption></figure>\n"));
+        out.push_str(&format!(
+            "<figure class=\"timeline\">{timeline}<figcaption>{TIMELINE_LEGEND}</figcaption></figure>\n"
+        ));
     }
     out.push_str("</header>\n");
 }
@@ -205,9 +207,6 @@ fn summary_aside(header: &PageHeader, summary: &PageSummary, out: &mut String) {
     out.push_str(&summary.lists_html());
     out.push_str("</details></aside>\n");
 }
-
-const LEGEND: &str = "<span class=\"k t-user\">prompt</span> <span class=\"k t-agent\">answer</span> <span class=\"k t-call\">call</span> \
-<span class=\"k t-thinking\">thinking</span> <span class=\"k t-failure\">failure</span> <span class=\"k t-context\">context tokens</span>";
 
 const THEME: &str =
     "<button type=\"button\" id=\"theme\" class=\"js\" aria-label=\"Change between light and dark\">\u{25d0}</button>";

@@ -1,15 +1,13 @@
 //! What a page says about a whole session beside its events: an outline, the tools, the changed files, the failures and the
-//! agents. It is a fold over the views of all events. Its lists have limits, and a sample of each event takes some bytes.
+//! agents. It is a fold over the views of all events. Its lists have limits.
 
 use std::collections::BTreeMap;
 
 use super::escape::{escaped_line, first_words};
 use super::event::{duration, first_text, short_count};
-use super::timeline::{SampleKind, TimelineSample, timeline};
-use crate::ledger::context_tokens;
+use super::timeline::{SampleKind, SessionTimeline};
 use crate::model::{Body, Event};
 use crate::render::{Block, EventView, ViewKind, grouped};
-use crate::time::Time;
 
 /// How many characters of a prompt the outline shows.
 const PROMPT_CHARS_MAX: usize = 100;
@@ -22,9 +20,6 @@ const FILES_SHOWN_MAX: usize = 40;
 const FAILURES_MAX: usize = 30;
 const AGENTS_MAX: usize = 1_000;
 
-/// The events of the timeline. Later ones are not drawn.
-const SAMPLES_MAX: usize = 2_000_000;
-
 /// A fold over the events that a page shows.
 #[derive(Debug, Default)]
 pub struct PageSummary {
@@ -34,7 +29,7 @@ pub struct PageSummary {
     failures: Vec<(String, String)>,
     failure_count: u64,
     agents: Vec<AgentLane>,
-    samples: Vec<TimelineSample>,
+    timeline: SessionTimeline,
     prompts: u64,
     compactions: u64,
     /// Whether the last event was a compaction: a source may state one in two records.
@@ -108,24 +103,11 @@ impl PageSummary {
         if let Some(lane) = self.agents.get_mut(agent) {
             lane.events += 1;
         }
-        let kind = match view.kind {
-            ViewKind::User => SampleKind::User,
-            ViewKind::Agent => SampleKind::Agent,
-            ViewKind::Thinking => SampleKind::Thinking,
-            ViewKind::Call(_) => SampleKind::Call,
-            ViewKind::Result(outcome) if outcome.is_failure() => SampleKind::Failure,
-            ViewKind::Failure => SampleKind::Failure,
-            ViewKind::Compaction => SampleKind::Compaction,
-            ViewKind::Result(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => SampleKind::Other,
-        };
+        let kind = SampleKind::of(view.kind);
         self.count(agent, kind, id, event, view);
         self.is_compacting = kind == SampleKind::Compaction || self.is_compacting && kind == SampleKind::Other;
-        if self.samples.len() < SAMPLES_MAX {
-            let time_ms = event.time.as_ref().and_then(Time::to_millis);
-            let context = context_tokens(event).filter(|_| agent == 0).unwrap_or(0);
-            let number = place.number * u64::from(place.id_prefix.is_empty());
-            self.samples.push(TimelineSample::new(time_ms, kind, agent, context, number));
-        }
+        let number = place.number * u64::from(place.id_prefix.is_empty());
+        self.timeline.add(agent, number, event, view.kind);
     }
 
     /// The lane of a sub-agent whose records are inside the main source.
@@ -305,14 +287,13 @@ impl PageSummary {
 
     /// The drawing of what happened when.
     pub fn timeline_html(&self) -> String {
-        timeline(&self.samples, self.agents.len())
+        self.timeline.html(self.agents.len())
     }
 
     /// Facts about the session that only its events state: prompts, failures, compactions, sub-agents, the time it took.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("Prompts", grouped(self.prompts))];
-        let times = || self.samples.iter().filter_map(TimelineSample::time_ms);
-        if let (Some(first), Some(last)) = (times().min(), times().max())
+        if let (Some(first), Some(last)) = (self.timeline.times().min(), self.timeline.times().max())
             && let Some(took) = duration(last - first)
         {
             facts.push(("Duration", took));

@@ -1,11 +1,20 @@
 //! The timeline of a session: a drawing of what each agent did when, and how full the context was. Pauses are shortened, so
-//! that a night between two prompts does not hide the work.
+//! that a night between two prompts does not hide the work. An exported page has one drawing; the viewer has one for each agent.
+
+use crate::ledger::context_tokens;
+use crate::model::Event;
+use crate::render::ViewKind;
+use crate::time::Time;
 
 /// How many columns the drawing has.
 const COLUMNS: usize = 240;
 
 /// A pause counts as at most this long, in milliseconds.
 const PAUSE_MS_MAX: i64 = 120_000;
+
+/// The legend of the drawing.
+pub const TIMELINE_LEGEND: &str = "<span class=\"k t-user\">prompt</span> <span class=\"k t-agent\">answer</span> <span class=\"k t-call\">call</span> \
+<span class=\"k t-thinking\">thinking</span> <span class=\"k t-failure\">failure</span> <span class=\"k t-context\">context tokens</span>";
 
 /// The heights of the parts, in units of the drawing.
 const CONTEXT_HEIGHT: usize = 28;
@@ -15,9 +24,12 @@ const LANE_GAP: usize = 3;
 /// The sub-agents that have a lane of their own; the others share the last one.
 const LANES_MAX: usize = 6;
 
+/// The events of a timeline. Later ones are not drawn.
+const SAMPLES_MAX: usize = 2_000_000;
+
 /// What happened, for the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SampleKind {
+pub(super) enum SampleKind {
     User,
     Agent,
     Thinking,
@@ -31,6 +43,20 @@ impl SampleKind {
     /// The kinds that are drawn, from the bottom of a column to its top.
     const DRAWN: [SampleKind; 5] =
         [SampleKind::Thinking, SampleKind::Call, SampleKind::Agent, SampleKind::User, SampleKind::Failure];
+
+    /// The kind of an event.
+    pub(super) fn of(kind: ViewKind) -> SampleKind {
+        match kind {
+            ViewKind::User => SampleKind::User,
+            ViewKind::Agent => SampleKind::Agent,
+            ViewKind::Thinking => SampleKind::Thinking,
+            ViewKind::Call(_) => SampleKind::Call,
+            ViewKind::Result(outcome) if outcome.is_failure() => SampleKind::Failure,
+            ViewKind::Failure => SampleKind::Failure,
+            ViewKind::Compaction => SampleKind::Compaction,
+            ViewKind::Result(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => SampleKind::Other,
+        }
+    }
 
     fn class(self) -> &'static str {
         match self {
@@ -46,18 +72,18 @@ impl SampleKind {
 
 /// One event on the timeline.
 #[derive(Clone, Copy, Debug)]
-pub struct TimelineSample {
+struct TimelineSample {
     /// `i64::MIN` if the event has no time.
     time_ms: i64,
     context: u32,
-    /// The number of the event in the main conversation; 0 elsewhere.
+    /// The number of the event; 0 if nothing leads to it.
     number: u32,
     agent: u16,
     kind: SampleKind,
 }
 
 impl TimelineSample {
-    pub fn new(time_ms: Option<i64>, kind: SampleKind, agent: usize, context: u64, number: u64) -> TimelineSample {
+    fn new(time_ms: Option<i64>, kind: SampleKind, agent: usize, context: u64, number: u64) -> TimelineSample {
         TimelineSample {
             time_ms: time_ms.unwrap_or(i64::MIN),
             context: u32::try_from(context).unwrap_or(u32::MAX),
@@ -67,68 +93,134 @@ impl TimelineSample {
         }
     }
 
-    pub fn time_ms(&self) -> Option<i64> {
+    fn time_ms(&self) -> Option<i64> {
         (self.time_ms != i64::MIN).then_some(self.time_ms)
     }
+}
+
+/// What the agents of a session did when. A sample of each event takes some bytes.
+#[derive(Debug, Default)]
+pub struct SessionTimeline {
+    samples: Vec<TimelineSample>,
 }
 
 /// One column of one lane: how many events of each kind.
 type Column = [u32; SampleKind::DRAWN.len()];
 
-/// Draws the samples; empty if there is nothing to see.
-pub fn timeline(samples: &[TimelineSample], agents: usize) -> String {
-    if samples.len() < 3 {
-        return String::new();
+/// The lane of one agent.
+struct Lane {
+    counts: [Column; COLUMNS],
+    /// The first event of each column; 0 if there is none.
+    first: [u32; COLUMNS],
+    compactions: Vec<usize>,
+}
+
+impl SessionTimeline {
+    /// Adds an event: its agent, of which 0 is the main one, and its number, or 0 if nothing leads to it.
+    pub fn add(&mut self, agent: usize, number: u64, event: &Event<'_>, kind: ViewKind) {
+        if self.samples.len() < SAMPLES_MAX {
+            let time_ms = event.time.as_ref().and_then(Time::to_millis);
+            let context = context_tokens(event).filter(|_| agent == 0).unwrap_or(0);
+            self.samples.push(TimelineSample::new(time_ms, SampleKind::of(kind), agent, context, number));
+        }
     }
-    let columns = columns(samples);
-    let lanes = agents.clamp(1, LANES_MAX);
-    let mut counts = vec![[Column::default(); COLUMNS]; lanes];
-    let mut context = [0_u32; COLUMNS];
-    let mut first = [0_u32; COLUMNS];
-    for (sample, column) in samples.iter().zip(&columns) {
-        let lane = usize::from(sample.agent).min(lanes - 1);
-        let kind = SampleKind::DRAWN.iter().position(|kind| *kind == sample.kind);
-        if let Some(cell) = counts.get_mut(lane).and_then(|lane| lane.get_mut(*column)).zip(kind) {
-            let (cell, kind) = cell;
-            if let Some(count) = cell.get_mut(kind) {
+
+    /// The times of the events.
+    pub(super) fn times(&self) -> impl Iterator<Item = i64> {
+        self.samples.iter().filter_map(TimelineSample::time_ms)
+    }
+
+    /// One drawing of all agents; empty if there is nothing to see. The last lanes share a place.
+    pub(super) fn html(&self, agents: usize) -> String {
+        if self.samples.len() < 3 {
+            return String::new();
+        }
+        let (lanes, context) = self.lanes(agents.clamp(1, LANES_MAX));
+        let has_context = context.iter().any(|tokens| *tokens > 0);
+        let top = if has_context { CONTEXT_HEIGHT + LANE_GAP } else { 0 };
+        let height = top + lanes.len() * (LANE_HEIGHT + LANE_GAP) - LANE_GAP;
+        // Only events of the main agent have a number.
+        let mut first = [0; COLUMNS];
+        for lane in &lanes {
+            first.iter_mut().zip(lane.first).for_each(|(known, here)| *known = if *known == 0 { here } else { *known });
+        }
+        let mut out = format!(
+            "<svg class=\"timeline lanes-{}\" viewBox=\"0 0 {COLUMNS} {height}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" data-ids=\"{}\">\n",
+            lanes.len() + usize::from(has_context),
+            ids(&first, "e")
+        );
+        if has_context {
+            out.push_str(&context_path(&context));
+        }
+        for (at, lane) in lanes.iter().enumerate() {
+            out.push_str(&lane_paths(&lane.counts, top + at * (LANE_HEIGHT + LANE_GAP)));
+        }
+        lanes.iter().for_each(|lane| lane.compaction_paths(height, &mut out));
+        out.push_str("</svg>\n");
+        out
+    }
+
+    /// One drawing for each agent, with the number of the first event of each column in `data-events`. All have the same scale.
+    pub fn lanes_html(&self, agents: usize) -> Vec<String> {
+        let (lanes, context) = self.lanes(agents.max(1));
+        let drawn = lanes.iter().enumerate().map(|(at, lane)| {
+            let has_context = at == 0 && context.iter().any(|tokens| *tokens > 0);
+            let top = if has_context { CONTEXT_HEIGHT + LANE_GAP } else { 0 };
+            let height = top + LANE_HEIGHT;
+            let mut out = format!(
+                "<svg class=\"timeline\" viewBox=\"0 0 {COLUMNS} {height}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" data-events=\"{}\">",
+                ids(&lane.first, "")
+            );
+            if has_context {
+                out.push_str(&context_path(&context));
+            }
+            out.push_str(&lane_paths(&lane.counts, top));
+            lane.compaction_paths(height, &mut out);
+            out.push_str("</svg>");
+            out
+        });
+        drawn.collect()
+    }
+
+    /// The lanes, and how full the context of the main agent was in each column.
+    fn lanes(&self, lanes: usize) -> (Vec<Lane>, [u32; COLUMNS]) {
+        let empty = || Lane { counts: [Column::default(); COLUMNS], first: [0; COLUMNS], compactions: Vec::new() };
+        let mut drawn: Vec<Lane> = std::iter::repeat_with(empty).take(lanes).collect();
+        let mut context = [0_u32; COLUMNS];
+        for (sample, column) in self.samples.iter().zip(columns(&self.samples)) {
+            let Some(lane) = drawn.get_mut(usize::from(sample.agent).min(lanes - 1)) else { continue };
+            let kind = SampleKind::DRAWN.iter().position(|kind| *kind == sample.kind);
+            if let Some(count) = lane.counts.get_mut(column).zip(kind).and_then(|(cell, kind)| cell.get_mut(kind)) {
                 *count += 1;
             }
+            if let Some(full) = context.get_mut(column) {
+                *full = (*full).max(sample.context);
+            }
+            if let Some(first) = lane.first.get_mut(column).filter(|first| **first == 0) {
+                *first = sample.number;
+            }
+            if sample.kind == SampleKind::Compaction && lane.compactions.last() != Some(&column) {
+                lane.compactions.push(column);
+            }
         }
-        if let Some(full) = context.get_mut(*column) {
-            *full = (*full).max(sample.context);
+        (drawn, context)
+    }
+}
+
+impl Lane {
+    fn compaction_paths(&self, height: usize, out: &mut String) {
+        for column in &self.compactions {
+            out.push_str(&format!("<path class=\"t-compaction\" d=\"M{column} 0V{height}\"/>\n"));
         }
-        if let Some(first) = first.get_mut(*column).filter(|first| **first == 0) {
-            *first = sample.number;
-        }
     }
-    let has_context = context.iter().any(|tokens| *tokens > 0);
-    let top = if has_context { CONTEXT_HEIGHT + LANE_GAP } else { 0 };
-    let height = top + lanes * (LANE_HEIGHT + LANE_GAP) - LANE_GAP;
-    let mut out = format!(
-        "<svg class=\"timeline lanes-{}\" viewBox=\"0 0 {COLUMNS} {height}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" data-ids=\"{}\">\n",
-        lanes + usize::from(has_context),
-        ids(&first)
-    );
-    if has_context {
-        out.push_str(&context_path(&context));
-    }
-    for (at, lane) in counts.iter().enumerate() {
-        out.push_str(&lane_paths(lane, top + at * (LANE_HEIGHT + LANE_GAP)));
-    }
-    let is_compaction = |(sample, _): &(&TimelineSample, &usize)| sample.kind == SampleKind::Compaction;
-    for (_, column) in samples.iter().zip(&columns).filter(is_compaction) {
-        out.push_str(&format!("<path class=\"t-compaction\" d=\"M{column} 0V{height}\"/>\n"));
-    }
-    out.push_str("</svg>\n");
-    out
 }
 
 /// The id of the first event of each column. A column without one leads to the event before it.
-fn ids(first: &[u32; COLUMNS]) -> String {
+fn ids(first: &[u32; COLUMNS], prefix: &str) -> String {
     let mut last = 0;
     let id = |first: &u32| {
         last = if *first > 0 { *first } else { last };
-        if last > 0 { format!("e{last}") } else { String::new() }
+        if last > 0 { format!("{prefix}{last}") } else { String::new() }
     };
     first.iter().map(id).collect::<Vec<_>>().join(" ")
 }
@@ -219,13 +311,31 @@ mod tests {
     fn without_times_the_order_counts() {
         let samples = [TimelineSample::new(None, SampleKind::User, 0, 0, 1); 5];
         assert_eq!(columns(&samples), [0, 60, 120, 179, COLUMNS - 1]);
-        assert!(timeline(&samples, 1).contains("t-user"));
+        assert!(SessionTimeline { samples: samples.to_vec() }.html(1).contains("t-user"));
     }
 
     #[test]
     fn odd_times_and_agents_are_drawn() {
         let samples = [i64::MAX, i64::MIN + 1, 0]
             .map(|time| TimelineSample::new(Some(time), SampleKind::Failure, 70_000, u64::MAX, u64::MAX));
-        assert!(timeline(&samples, 3).starts_with("<svg"));
+        assert!(SessionTimeline { samples: samples.to_vec() }.html(3).starts_with("<svg"));
+    }
+
+    #[test]
+    fn every_agent_has_a_lane_that_leads_to_its_own_events() {
+        let sample = |time, kind, agent, number| TimelineSample::new(Some(time), kind, agent, 0, number);
+        let samples = vec![
+            sample(0, SampleKind::User, 0, 1),
+            sample(1000, SampleKind::Call, 1, 7),
+            sample(2000, SampleKind::Compaction, 1, 9),
+        ];
+        let lanes = SessionTimeline { samples }.lanes_html(2);
+        assert!(lanes[0].contains("data-events=\"1 1") && !lanes[0].contains("t-call"), "{}", lanes[0]);
+        assert!(
+            lanes[1].contains(" 7 ") && lanes[1].contains(" 9\"") && lanes[1].contains("t-compaction"),
+            "{}",
+            lanes[1]
+        );
+        assert_eq!(SessionTimeline::default().lanes_html(0).len(), 1);
     }
 }
