@@ -221,21 +221,14 @@ impl<'w> EventIndexer<'w> {
         row: &SourceRow,
         ledger: CountingState,
     ) -> EventIndexer<'w> {
-        let (counts, rest) = row.reading_state.split_once('\n').unwrap_or_default();
-        let (read, entry_builder) = rest.split_once('\n').unwrap_or_default();
-        let (claims, nested): (SessionClaims, NestedCounts) = serde_json::from_str(read).unwrap_or_default();
-        let mut saved = counts.splitn(5, ' ');
-        let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
-        let mut summary = row.summary.clone();
-        let repeats = (!format.info().traits.log).then(|| RepeatCheck::remembering(STATED_MAX));
-        for slot in [&mut summary.messages, &mut summary.calls, &mut summary.errors, &mut summary.notes] {
-            *slot = counts.next().unwrap_or(0);
-        }
+        let saved: SavedReading = serde_json::from_str(&row.reading_state).unwrap_or_default();
+        let SavedReading { messages, calls, errors, notes, repeats, claims, nested, entries } = saved;
+        let is_checked = !format.info().traits.log;
         EventIndexer {
             event: row.doc_group_events,
-            entry_builder: EntryBuilder::restore(entry_builder).through(format),
-            summary,
-            repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
+            entry_builder: entries.through(format),
+            summary: SourceSummary { messages, calls, errors, notes, ..row.summary.clone() },
+            repeats: is_checked.then(|| RepeatCheck::remembering(STATED_MAX).restore(&repeats)),
             first_key: row.first_key,
             nested,
             claims_before: claims.clone(),
@@ -256,11 +249,33 @@ impl<'w> EventIndexer<'w> {
 
     /// The state that the next run needs to resume here. Counts that later events change are saved as they are now.
     pub(super) fn state(&self) -> String {
-        let SourceSummary { messages, calls, errors, notes, .. } = &self.summary;
-        let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
-        let read = serde_json::to_string(&(&self.claims, &self.nested)).unwrap_or_default();
-        format!("{messages} {calls} {errors} {notes} {repeats}\n{read}\n{}", self.entry_builder.save())
+        let SourceSummary { messages, calls, errors, notes, .. } = self.summary;
+        let saved = SavedReading {
+            messages,
+            calls,
+            errors,
+            notes,
+            repeats: self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default(),
+            claims: self.claims.clone(),
+            nested: self.nested.clone(),
+            entries: self.entry_builder.clone(),
+        };
+        serde_json::to_string(&saved).unwrap_or_default()
     }
+}
+
+/// The state of reading a source, as it is saved for the next run.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SavedReading {
+    messages: u64,
+    calls: u64,
+    errors: u64,
+    notes: u64,
+    repeats: String,
+    claims: SessionClaims,
+    nested: NestedCounts,
+    entries: EntryBuilder,
 }
 
 impl Sink for EventIndexer<'_> {

@@ -16,6 +16,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::evidence::{CallInput, CallReport, JobNotice, script_words, touches};
@@ -25,17 +26,23 @@ use crate::text::beginning;
 pub use crate::evidence::Evidence;
 pub(crate) use command::{answers_with_one, program};
 pub use outcome::{CallOutcome, OutcomeRule};
+use save::is_default;
 
 /// Follows the calls of one conversation, or of several in one source.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Calls {
     /// Calls without a result.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     open: VecDeque<TrackedCall>,
     /// Calls that have a result: a record may repeat the result, and a later record may add an exit code.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     answered: VecDeque<TrackedCall>,
     /// Results that came before their calls.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     early: VecDeque<EarlyResult>,
     /// Commands that keep running after their call returned.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     jobs: VecDeque<Job>,
     /// How many calls were numbered.
     count: u64,
@@ -85,34 +92,47 @@ pub struct Decision {
 }
 
 /// What the fold remembers of a call.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct TrackedCall {
+    #[serde(rename = "n")]
     number: u64,
     /// A fingerprint of the id that call and result share; 0 for a call without an id.
+    #[serde(rename = "i", skip_serializing_if = "is_default")]
     id: u64,
     /// A short fingerprint of the tool and its input.
+    #[serde(rename = "f", skip_serializing_if = "is_default")]
     fingerprint: u32,
     /// A short fingerprint of the side conversation; 0 for the main one.
+    #[serde(rename = "t", skip_serializing_if = "is_default")]
     thread: u32,
+    #[serde(with = "save::shared_text")]
     tool: Arc<str>,
     /// Whether exit code 1 is an answer of its command.
+    #[serde(rename = "o", skip_serializing_if = "is_default")]
     answers_with_one: bool,
     /// Whether its result may state an exit code.
+    #[serde(rename = "e", skip_serializing_if = "is_default")]
     may_exit: bool,
     /// Whether it runs a command.
+    #[serde(rename = "r", skip_serializing_if = "is_default")]
     runs: bool,
     /// How many commands a script runs.
+    #[serde(rename = "c", skip_serializing_if = "is_default")]
     commands: u32,
     /// The number of the call whose job it polls.
+    #[serde(rename = "p", skip_serializing_if = "is_default")]
     polls: Option<u64>,
     /// The exit code that a record about the call stated before its result came.
+    #[serde(rename = "x", skip_serializing_if = "is_default")]
     exit: Option<i64>,
     /// Whether it was decided that it failed.
+    #[serde(rename = "failed", skip_serializing_if = "is_default")]
     has_failed: bool,
 }
 
 /// A result that came before its call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct EarlyResult {
     number: u64,
     id: u64,
@@ -126,7 +146,7 @@ struct EarlyResult {
 }
 
 /// A command that still runs after its call returned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Job {
     /// A fingerprint of the name by which later records refer to it.
     name: u64,

@@ -11,11 +11,14 @@
 //!
 //! A result whose call is unknown follows the same rules, but exit code 1 decides nothing, because its program is unknown.
 
+use serde::Deserialize;
+
 use super::{Evidence, TrackedCall};
 use crate::model::Verdict;
 
 /// The outcome of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
     /// It succeeded, or nothing states otherwise.
     Ok,
@@ -64,7 +67,8 @@ impl CallOutcome {
 }
 
 /// Why an outcome was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutcomeRule {
     /// A person or a rule refused the call.
     Refusal,

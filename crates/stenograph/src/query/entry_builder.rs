@@ -4,20 +4,21 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::entry::{self, Entry};
 use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
-use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, fingerprint, is_lasting_id, speaker};
 use crate::run_state::StopReason;
-use crate::text::{keep_last, quote};
+use crate::text::keep_last;
 use crate::time::Time;
 
 /// Creates the search entries of one source from its events, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "SavedBuilder", into = "SavedBuilder")]
 pub struct EntryBuilder {
     model: Option<Arc<str>>,
     branch: Option<Arc<str>>,
@@ -123,32 +124,41 @@ impl EntryBuilder {
 
     /// The state, for continuing later.
     pub fn save(&self) -> String {
-        let text = |text: &Option<Arc<str>>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
-        format!(
-            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","time":{},"calls":{}}}"#,
-            text(&self.model),
-            text(&self.branch),
-            text(&self.cwd),
-            self.chain,
-            self.header_time.map_or_else(|| "null".to_owned(), |time| time.to_string()),
-            self.calls.save(),
-        )
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// A builder that continues from a saved state. An unreadable state gives a new builder.
     pub fn restore(saved: &str) -> EntryBuilder {
-        let Some(object) = Object::parse(saved) else { return EntryBuilder::default() };
-        let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));
-        let chain = object.peek_str("chain").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
-        EntryBuilder {
-            model: text("model"),
-            branch: text("branch"),
-            cwd: text("cwd"),
-            calls: object.peek("calls").map(Calls::restore).unwrap_or_default(),
-            chain: chain.unwrap_or(0),
-            is_for_people: false,
-            header_time: object.peek("time").and_then(|raw| raw.parse().ok()),
-        }
+        serde_json::from_str(saved).unwrap_or_default()
+    }
+}
+
+/// The state of a builder as it is saved.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SavedBuilder {
+    model: Option<String>,
+    branch: Option<String>,
+    cwd: Option<String>,
+    chain: u64,
+    time: Option<i64>,
+    calls: Calls,
+}
+
+impl From<EntryBuilder> for SavedBuilder {
+    fn from(builder: EntryBuilder) -> SavedBuilder {
+        let EntryBuilder { model, branch, cwd, calls, chain, header_time, is_for_people: _ } = builder;
+        let text = |text: Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        SavedBuilder { model: text(model), branch: text(branch), cwd: text(cwd), chain, time: header_time, calls }
+    }
+}
+
+impl From<SavedBuilder> for EntryBuilder {
+    fn from(saved: SavedBuilder) -> EntryBuilder {
+        let SavedBuilder { model, branch, cwd, chain, time, calls } = saved;
+        let text = |text: Option<String>| text.map(Arc::from);
+        let (model, branch, cwd) = (text(model), text(branch), text(cwd));
+        EntryBuilder { model, branch, cwd, calls, chain, is_for_people: false, header_time: time }
     }
 }
 
