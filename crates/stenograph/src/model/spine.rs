@@ -2,15 +2,17 @@
 //! turns, records that repeat others, and side conversations, each with a reason. It never excludes an event because a link is
 //! broken.
 
-use std::borrow::Cow;
+mod event;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::message_index::{MessageIndex, REWIND, fingerprints};
+use super::message_index::MessageIndex;
 use super::recent::Recent;
-use super::{Body, Event, Kind, Role};
+use super::{Event, Kind, Role};
 use crate::evidence::UserMessage;
+pub(crate) use event::{SpineEvent, key};
 
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,89 +42,6 @@ impl LeftOut {
             LeftOut::Branch | LeftOut::Thread => false,
         }
     }
-}
-
-/// The properties of an event that the spine needs. It compares texts by fingerprint, so that a summary of an event can
-/// implement it too.
-pub(crate) trait SpineEvent {
-    /// The kind of its body.
-    fn kind(&self) -> Kind;
-    /// The speaker of a message.
-    fn role(&self) -> Option<Role>;
-    /// Its part number within the record.
-    fn part_index(&self) -> u32;
-    /// The fingerprint of its side conversation.
-    fn thread(&self) -> Option<u64>;
-    /// The fingerprint of its own id.
-    fn id(&self) -> Option<u64>;
-    /// The fingerprint of the id of the record it follows.
-    fn parent(&self) -> Option<u64>;
-    /// The fingerprint of its model response.
-    fn group(&self) -> Option<u64>;
-    /// Whether it repeats another record.
-    fn restates(&self) -> bool;
-    /// What it is as a message in the role of the user.
-    fn user_message(&self) -> Option<UserMessage>;
-    /// The number of turns that it takes back.
-    fn rewinds(&self) -> Option<u64>;
-    /// The fingerprints of its texts, each combined with the speaker.
-    fn fingerprints(&self) -> Cow<'_, [u64]>;
-}
-
-impl SpineEvent for Event<'_> {
-    fn kind(&self) -> Kind {
-        Event::kind(self)
-    }
-
-    fn role(&self) -> Option<Role> {
-        Event::role(self)
-    }
-
-    fn part_index(&self) -> u32 {
-        self.part.index
-    }
-
-    fn thread(&self) -> Option<u64> {
-        self.thread.as_deref().map(key)
-    }
-
-    fn id(&self) -> Option<u64> {
-        self.id.as_deref().map(key)
-    }
-
-    fn parent(&self) -> Option<u64> {
-        self.parent.as_deref().map(key)
-    }
-
-    fn group(&self) -> Option<u64> {
-        self.group.as_deref().map(key)
-    }
-
-    fn restates(&self) -> bool {
-        self.restates
-    }
-
-    fn user_message(&self) -> Option<UserMessage> {
-        UserMessage::of(self)
-    }
-
-    fn rewinds(&self) -> Option<u64> {
-        match &self.body {
-            Body::Fact { fact: name, content: Some(content) } if name == REWIND => {
-                Some(content.joined().decode().trim().parse().unwrap_or(0))
-            }
-            _ => None,
-        }
-    }
-
-    fn fingerprints(&self) -> Cow<'_, [u64]> {
-        Cow::Owned(fingerprints(self))
-    }
-}
-
-/// The fingerprint of an id.
-pub(crate) fn key(id: &str) -> u64 {
-    xxh3_64(id.as_bytes())
 }
 
 /// Which records are in the spine. The first pass builds it ([`Spine::add`]), the second queries it ([`Spine::left_out`]). It
@@ -420,136 +339,4 @@ fn fingerprint(key: u64) -> u32 {
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{Content, Role};
-
-    fn message(id: &'static str, parent: Option<&'static str>) -> Event<'static> {
-        let body = Body::Message { role: Role::User, content: Content::text(id) };
-        Event { id: Some(id.into()), parent: parent.map(Into::into), ..Event::new(body) }
-    }
-
-    fn result(id: &'static str, parent: &'static str) -> Event<'static> {
-        let body = Body::ToolResult { call: None, name: None, content: Content::text(id), error: None };
-        Event { id: Some(id.into()), parent: Some(parent.into()), ..Event::new(body) }
-    }
-
-    fn kept(events: &[Event<'static>]) -> Vec<String> {
-        let mut spine = Spine::default();
-        events.iter().for_each(|event| spine.add(event));
-        spine.decide();
-        let kept = events.iter().filter(|event| spine.left_out(event).is_none());
-        kept.map(|event| event.id.clone().unwrap_or_default().into_owned()).collect()
-    }
-
-    #[test]
-    fn an_abandoned_branch_is_left_out() {
-        let events = [
-            message("a", None),
-            message("b", Some("a")),
-            message("c", Some("b")),
-            message("d", Some("a")),
-            message("e", Some("d")),
-        ];
-        assert_eq!(kept(&events), ["a", "d", "e"]);
-    }
-
-    #[test]
-    fn branches_know_where_they_branch_off() {
-        let events = [
-            message("a", None),
-            message("b", Some("a")),
-            message("c", Some("b")),
-            message("d", Some("b")),
-            message("e", Some("a")),
-            message("f", Some("e")),
-        ];
-        let mut spine = Spine::default();
-        events.iter().for_each(|event| spine.add(event));
-        spine.decide();
-        let branches = events.iter().map(|event| {
-            let _ = spine.left_out(event);
-            spine.branch()
-        });
-        assert_eq!(branches.collect::<Vec<_>>(), [0, 1, 2, 1, 0, 0]);
-        assert_eq!(spine.left_from(), [0, 1]);
-    }
-
-    #[test]
-    fn results_of_parallel_calls_stay() {
-        let events = [
-            message("a", None),
-            message("b", Some("a")),
-            result("r1", "a"),
-            result("r2", "b"),
-            message("c", Some("r2")),
-        ];
-        assert_eq!(kept(&events), ["a", "b", "r1", "r2", "c"]);
-    }
-
-    #[test]
-    fn a_parallel_call_stays_when_the_first_result_comes_last() {
-        let events = [
-            message("a", None),
-            message("b", Some("a")),
-            result("r2", "b"),
-            result("r1", "a"),
-            message("c", Some("r1")),
-        ];
-        assert_eq!(kept(&events), ["a", "b", "r2", "r1", "c"]);
-    }
-
-    #[test]
-    fn parallel_calls_of_one_response_do_not_compete() {
-        let call =
-            |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..message(id, Some(parent)) };
-        let siblings =
-            [message("a", None), call("b", "a"), call("c", "a"), result("r1", "b"), message("d", Some("r1"))];
-        assert_eq!(kept(&siblings), ["a", "b", "c", "r1", "d"]);
-    }
-
-    #[test]
-    fn a_restatement_stays_if_no_other_record_has_its_text() {
-        let events = [message("a", None), message("b", None), message("c", None)].map(|event| {
-            let restates = event.id.as_deref() != Some("a");
-            Event { restates, ..event }
-        });
-        let mut events = events.to_vec();
-        events.push(Event { restates: true, ..message("a", None) });
-        assert_eq!(kept(&events), ["a", "b", "c"]);
-    }
-
-    #[test]
-    fn turns_that_were_taken_back_are_left_out() {
-        let rewind = Body::Fact { fact: "rewind".into(), content: Some(Content::text("1")) };
-        let events = [message("a", None), message("b", None), Event::new(rewind), message("c", None)];
-        assert_eq!(kept(&events), ["a", "c"]);
-    }
-
-    #[test]
-    fn a_node_takes_few_bytes() {
-        assert!(size_of::<Node>() <= 24);
-    }
-
-    #[test]
-    fn a_nested_record_is_a_repetition_only_if_the_source_has_it_too() {
-        let mut spine = Spine::default();
-        let (own, inner) = (message("a", None), message("b", None));
-        spine.add(&message("outer", None));
-        spine.add_nested(&own);
-        spine.add_nested(&inner);
-        spine.add(&own);
-        spine.decide();
-        assert!(!spine.is_only_nested(&own) && spine.is_only_nested(&inner));
-        assert!(spine.is_only_nested(&Event { id: None, ..own }));
-    }
-
-    #[test]
-    fn a_missing_parent_loses_nothing() {
-        let events = [message("a", None), message("b", Some("gone")), message("c", Some("b"))];
-        assert_eq!(kept(&events), ["a", "b", "c"]);
-    }
 }
