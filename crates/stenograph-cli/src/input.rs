@@ -90,13 +90,7 @@ pub fn open_known(
     if held == SourceLocation::InArchive {
         output.say(&format!("{name} is gone; reading the archived copy"));
     }
-    let format = match from {
-        Some(from) => format_named(from)?,
-        None => Registry::built_in()
-            .named(&row.format)
-            .ok_or_else(|| CommandError::new(format!("{name}: unknown format")))?,
-    };
-    Ok(TranscriptInput { source, format })
+    Ok(TranscriptInput { source, format: format_of(row, from)? })
 }
 
 /// Opens an earlier version of a source that the index knows.
@@ -112,13 +106,13 @@ pub fn open_version(
             .hint("list the versions with steno archive list --json"),
         _ => error.into(),
     })?;
-    let format = match from {
-        Some(from) => format_named(from)?,
-        None => Registry::built_in()
-            .named(&row.format)
-            .ok_or_else(|| CommandError::new(format!("{name}: unknown format")))?,
-    };
-    Ok(TranscriptInput { source, format })
+    Ok(TranscriptInput { source, format: format_of(row, from)? })
+}
+
+/// The format that the user names, or else the one that the index knows.
+fn format_of(row: &SourceRow, from: Option<&str>) -> Result<&'static dyn Format, CommandError> {
+    let unknown = || CommandError::new(format!("{}: unknown format", row.path.display()));
+    from.map_or_else(|| Registry::built_in().named(&row.format).ok_or_else(unknown), format_named)
 }
 
 /// The format of a source that may still be empty; an empty source has none.

@@ -43,6 +43,9 @@ impl Unavailable {
 /// Receives the content of each hit, with the hit's index in the request.
 pub type HitReader<'e> = dyn FnMut(usize, Result<(&Event<'_>, &Entry<'_>), Unavailable>) + 'e;
 
+/// The hits that are not found yet: by event number and key, with their index in the request.
+type WantedHits = HashMap<(u64, u64), usize>;
+
 /// How much of an entry the caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryDetail {
@@ -125,22 +128,11 @@ impl Searcher {
         wanted: &[(usize, &Hit)],
         each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
-        let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
+        let mut left: WantedHits = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
         if let (Some(archive), Some(copy)) = (self.archive()?, copy_of(row))
             && let Some(stream) = archive.read_version(copy, version, 0)?
         {
-            let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
-                let mut all = SourceHitFinder {
-                    left: &mut left,
-                    each,
-                    entry_builder: EntryBuilder::default().through(format),
-                    event: 0,
-                };
-                let mut reading = Reading::new(format, Wanted::All);
-                let _ = reading.feed_all(&mut stream, &mut all);
-                reading.end(&mut all);
-            }
+            find_in_copy(stream, row, format, &mut left, each);
         }
         left.values().for_each(|at| each(*at, Err(Unavailable::Changed)));
         Ok(())
@@ -154,21 +146,13 @@ impl Searcher {
         wanted: &[(usize, &Hit)],
         each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
-        let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
+        let mut left: WantedHits = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
-                let mut all = SourceHitFinder {
-                    left: &mut left,
-                    each,
-                    entry_builder: EntryBuilder::default().through(format),
-                    event: 0,
-                };
-                let mut reading = Reading::new(format, Wanted::All);
                 if let Ok(mut pass) = source.pass() {
-                    let _ = reading.feed_all(&mut pass, &mut all);
+                    find_in(&mut pass, format, &mut left, each);
                 }
-                reading.end(&mut all);
             }
             Err(error) => problem = Some(error.problem),
         }
@@ -176,18 +160,7 @@ impl Searcher {
             && let Some(archive) = self.archive()?
             && let Some(stream) = archive.read(row, 0)?
         {
-            let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
-                let mut all = SourceHitFinder {
-                    left: &mut left,
-                    each,
-                    entry_builder: EntryBuilder::default().through(format),
-                    event: 0,
-                };
-                let mut reading = Reading::new(format, Wanted::All);
-                let _ = reading.feed_all(&mut stream, &mut all);
-                reading.end(&mut all);
-            }
+            find_in_copy(stream, row, format, &mut left, each);
         }
         let unavailable = match problem {
             Some(crate::Problem::Missing) => Unavailable::Gone,
@@ -205,6 +178,28 @@ impl Searcher {
         }
         Ok(self.archive.as_ref())
     }
+}
+
+/// Finds hits in the copy of a source that the archive has.
+fn find_in_copy(
+    stream: impl Read,
+    row: &SourceRow,
+    format: &'static dyn Format,
+    left: &mut WantedHits,
+    each: &mut HitReader<'_>,
+) {
+    let place = Place::Path(row.path.clone());
+    if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
+        find_in(&mut stream, format, left, each);
+    }
+}
+
+/// Finds hits in a whole source.
+fn find_in(stream: &mut dyn Read, format: &'static dyn Format, left: &mut WantedHits, each: &mut HitReader<'_>) {
+    let mut finder = SourceHitFinder { left, each, entry_builder: EntryBuilder::default().through(format), event: 0 };
+    let mut reading = Reading::new(format, Wanted::All);
+    let _ = reading.feed_all(stream, &mut finder);
+    reading.end(&mut finder);
 }
 
 fn unavailable(error: Option<std::io::ErrorKind>) -> Unavailable {
@@ -257,8 +252,7 @@ impl RecordHitFinder<'_, '_> {
 
 /// Finds the events of hits while reading a source.
 struct SourceHitFinder<'f, 'e> {
-    /// The hits not found yet: by event number and key, with their index in the request.
-    left: &'f mut HashMap<(u64, u64), usize>,
+    left: &'f mut WantedHits,
     each: &'f mut HitReader<'e>,
     entry_builder: EntryBuilder,
     event: u64,
