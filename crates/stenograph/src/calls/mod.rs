@@ -110,22 +110,22 @@ struct TrackedCall {
     #[serde(with = "save::shared_text")]
     tool: Arc<str>,
     /// Whether exit code 1 is an answer of its command.
-    #[serde(rename = "one", skip_serializing_if = "is_default")]
+    #[serde(rename = "o", skip_serializing_if = "is_default")]
     answers_with_one: bool,
     /// Whether its result may state an exit code.
-    #[serde(rename = "exits", skip_serializing_if = "is_default")]
+    #[serde(rename = "e", skip_serializing_if = "is_default")]
     may_exit: bool,
     /// Whether it runs a command.
-    #[serde(rename = "runs", skip_serializing_if = "is_default")]
+    #[serde(rename = "r", skip_serializing_if = "is_default")]
     runs: bool,
     /// How many commands a script runs.
-    #[serde(rename = "commands", skip_serializing_if = "is_default")]
+    #[serde(rename = "c", skip_serializing_if = "is_default")]
     commands: u32,
     /// The number of the call whose job it polls.
-    #[serde(rename = "polls", skip_serializing_if = "is_default")]
+    #[serde(rename = "p", skip_serializing_if = "is_default")]
     polls: Option<u64>,
     /// The exit code that a record about the call stated before its result came.
-    #[serde(rename = "exit", skip_serializing_if = "is_default")]
+    #[serde(rename = "x", skip_serializing_if = "is_default")]
     exit: Option<i64>,
     /// Whether it was decided that it failed.
     #[serde(rename = "failed", skip_serializing_if = "is_default")]

@@ -118,7 +118,7 @@ fn an_error_that_success_followed_is_recovered() {
     assert_eq!(status(&over, 0).word.as_deref(), Some("overloaded"));
     let recovered = [user.clone(), failure("overloaded"), said(Role::Assistant, "Here."), stop(Some("end_turn"), None)];
     let found = status(&recovered, 0);
-    assert_eq!((found.state, found.is_recovered), (State::Completed, true));
+    assert_eq!((found.state, found.is_recovered), (State::Idle, true));
     let [call, good] = step(1, "Read", "a", "text", false);
     let found = status(&[user, failure("overloaded"), call, good], 0);
     assert_eq!((found.state, found.is_recovered), (State::Running, true));
@@ -146,7 +146,7 @@ fn three_steps_that_fail_in_a_row_are_stuck() {
     assert_eq!(judged(&steps(&[true, true, true]), HOUR).0, State::Stalled);
     let mut over = steps(&[true, true, true]);
     over.push(stop(Some("end_turn"), None));
-    assert_eq!(judged(&over, 0).0, State::Completed);
+    assert_eq!(judged(&over, 0).0, State::Idle);
     // The end of a file may begin in the middle of a step.
     let tail = ["a", "b", "c"].map(|id| answered(id, "no", true));
     assert_eq!(judged(&tail, 0), (State::Stuck, Why::Failing));
@@ -202,7 +202,7 @@ fn results_without_ids_answer_the_oldest_call() {
 fn a_new_answer_ends_calls_that_nobody_answered() {
     let events = [call("1", "WebSearch", "a"), said(Role::Assistant, "Found.")];
     let found = status(&events, HOUR);
-    assert_eq!((found.state, found.open.len()), (State::Completed, 0));
+    assert_eq!((found.state, found.open.len()), (State::Idle, 0));
     // Text and call of one answer belong together, in whatever order.
     let together = events.map(|event| Event { group: Some("m1".into()), ..event });
     assert_eq!(judged(&together, MINUTE), (State::Running, Why::InCall));
@@ -231,17 +231,17 @@ fn a_message_that_claims_to_repeat_one_that_is_missing_counts() {
     let again = |role, text: &'static str| Event { restates: true, ..said(role, text) };
     let alone = [again(Role::User, "hi"), again(Role::Assistant, "Done."), stop(Some("end_turn"), None)];
     let found = status(&alone, 0);
-    assert_eq!((found.state, found.asked.as_deref()), (State::Completed, Some("hi")));
+    assert_eq!((found.state, found.asked.as_deref()), (State::Idle, Some("hi")));
     // The agent repeats the prompt after it ended its turn.
     let repeated = [said(Role::User, "hi"), stop(Some("end_turn"), None), again(Role::User, "hi")];
-    assert_eq!(judged(&repeated, 0).0, State::Completed);
+    assert_eq!(judged(&repeated, 0).0, State::Idle);
 }
 
 #[test]
 fn markup_that_an_agent_puts_in_asks_for_nothing() {
     let out = "<command-name>/exit</command-name>\n<command-args></command-args>";
     let events = [said(Role::User, "hi"), stop(Some("end_turn"), None), said(Role::User, out)];
-    assert_eq!(judged(&events, HOUR).0, State::Completed);
+    assert_eq!(judged(&events, HOUR).0, State::Idle);
     assert_eq!(status(&events, 0).asked.as_deref(), Some("hi"));
 }
 
