@@ -8,6 +8,7 @@ use memchr::{memchr2, memmem};
 
 use super::detect::Detected;
 use super::rule::Certainty;
+use super::unescape::unescaped;
 
 /// Whether a record is JSON, or a line of a JSON document.
 pub(super) fn is_json(bytes: &[u8]) -> bool {
@@ -136,7 +137,8 @@ impl Literals {
         let is_fixed = !literal.is_key && SIGNATURES.contains(&literal.key.as_str());
         let is_id = !literal.is_key && is_reference(&literal.key) && detected.certainty == Certainty::Context;
         if is_cut {
-            detected.secret = bytes.get(at.clone()).unwrap_or_default().to_vec();
+            let spelled = bytes.get(at.clone()).unwrap_or_default();
+            detected.secret = unescaped(spelled).map_or_else(|| spelled.to_vec(), |unescaped| unescaped.text);
         }
         detected.at = at;
         (!is_fixed && !is_id).then_some(detected)
