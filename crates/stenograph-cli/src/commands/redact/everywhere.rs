@@ -2,7 +2,7 @@
 //! or indexes the old content again; the index comes last. Each step can be repeated.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::Registry;
 use stenograph::format::Format;
@@ -121,6 +121,7 @@ fn report(
             output.say(&format!("  and {more} more; --json shows all"));
         }
         output.say("hint: clean each with steno redact SESSION --everywhere");
+        output.say("hint: if no rule finds a secret there, add it to Redact.Patterns first");
     }
     Ok(())
 }
@@ -197,7 +198,7 @@ fn other_sessions(
 }
 
 fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
-    let (rows, paths) = match options.place.resolve(&options.input)? {
+    let (mut rows, mut paths): (Vec<SourceRow>, Vec<PathBuf>) = match options.place.resolve(&options.input)? {
         ResolvedName::Session(session) => {
             let paths = session.sources.iter().map(|row| row.path.clone()).collect();
             (session.sources.clone(), paths)
@@ -214,17 +215,25 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
             }
         }
     };
+    // The index may have found a journal as a session of its own.
+    let journals: Vec<PathBuf> = paths.iter().map(|path| recover::beside(path)).collect();
+    for journal in &journals {
+        let row = store.catalogue().and_then(|catalogue| catalogue.source_at(journal));
+        rows.extend(row.unwrap_or_default().filter(|row| rows.iter().all(|known| known.id != row.id)));
+    }
+    let native = Registry::built_in().named(stenograph::wire::NAME);
+    paths.extend(journals.iter().cloned());
     let (mut files, mut copies) = (Vec::new(), Vec::new());
     let archive = archive(store)?;
     for path in paths {
         let row = rows.iter().find(|row| row.path == path);
         let mut format = row.and_then(|row| Registry::built_in().named(&row.format));
+        format = format.or(native.filter(|_| journals.contains(&path)));
         if path.is_file() {
             if format.is_none() {
                 format = Some(input::open(&path, None, Passes::Once)?.format);
             }
             files.extend(format.map(|format| (path.clone(), format)));
-            files.extend(journal_of(&path));
         }
         let numbered = row.and_then(|row| row.archive_copy.as_deref()).and_then(|copy| copy.parse().ok());
         let numbered = numbered.and_then(|copy| archive.copy(stenograph_store::archive::CopyId(copy)));
@@ -243,13 +252,6 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
             .hint("list sessions with steno list"));
     }
     Ok(Holders { rows, files, copies })
-}
-
-/// The journal beside a file.
-fn journal_of(path: &Path) -> Option<(PathBuf, &'static dyn Format)> {
-    let journal = recover::beside(path);
-    let native = Registry::built_in().named(stenograph::wire::NAME)?;
-    journal.is_file().then_some((journal, native))
 }
 
 /// Cleans the files in place and removes their undo files.
