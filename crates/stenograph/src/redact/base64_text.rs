@@ -74,6 +74,7 @@ fn is_text(bytes: &[u8]) -> bool {
     is_plain && std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
+#[expect(clippy::indexing_slicing, reason = "the table is computed by the compiler")]
 fn is_digit(byte: u8) -> bool {
     const DIGITS: [bool; 256] = {
         let (mut digits, mut byte) = ([false; 256], 0);
@@ -98,8 +99,8 @@ fn engine(digits: &[u8]) -> &'static GeneralPurpose {
 }
 
 impl Redactor {
-    /// The run with the secrets in its text masked, if it has any. The padding after the run is replaced with it. A text may hold
-    /// base64 again, `depth` times at most.
+    /// The run with the secrets in its text masked, if it has any. The padding after the run is replaced with it. A text may
+    /// hold base64 again, `depth` times at most.
     pub(super) fn inside_base64(&self, bytes: &[u8], run: Range<usize>, depth: usize) -> Option<Detected> {
         let digits = bytes.get(run.clone())?;
         let engine = engine(digits);

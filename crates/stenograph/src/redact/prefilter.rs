@@ -27,8 +27,8 @@ pub(super) struct Suspect {
 }
 
 impl Redactor {
-    /// Where `raw` may hold something that only a search without escapes finds. Passes to `direct` what is found at once: almost
-    /// every record names a home folder, and must not be slow for it.
+    /// Where `raw` may hold something that only a search without escapes finds. Passes to `direct` what is found at once:
+    /// almost every record names a home folder, and must not be slow for it.
     pub(super) fn suspects(&self, raw: &[u8], direct: &mut dyn FnMut(Detected)) -> Suspects {
         let is_anywhere = !self.patterns.is_empty() || has_escaped_letters(raw) || self.has_escaped_known(raw);
         let mut suspects = Vec::new();

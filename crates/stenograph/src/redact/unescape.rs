@@ -1,5 +1,5 @@
-//! Removes one level of escaping from a text, of JSON, of XML or of a terminal, and remembers where each part came from, so that
-//! a range of the result can be found in the original.
+//! Removes one level of escaping from a text, of JSON, of XML or of a terminal, and remembers where each part came from, so
+//! that a range of the result can be found in the original.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! SHA-256 of the page's own style and script. The page names them in its security policy, so that no other one runs.
 //!
-//! The crate `sha2` is not used: it and its eight dependencies would be nine more crates to build and to trust, for two constant
-//! texts. A wrong digest cannot go unnoticed: the browser then refuses the style and the script.
+//! The crate `sha2` is not used: it and its eight dependencies would be nine more crates to build and to trust, for two
+//! constant texts. A wrong digest cannot go unnoticed: the browser then refuses the style and the script.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
