@@ -177,7 +177,8 @@ impl Conversation {
                 ConversationSource::Parts(parts)
             }
         };
-        Ok(Conversation { name: self.name, from })
+        // A path may have the name of its owner, and a file any name.
+        Ok(Conversation { name: redaction.masked_text(&self.name), from })
     }
 
     /// The format, if all parts share one.

@@ -3,7 +3,9 @@
 
 use std::ffi::OsString;
 
-use stenograph::redact::{Finding, FindingClass, KnownSecrets, RedactionReport, RedactionSettings, Redactor};
+use stenograph::redact::{
+    Finding, FindingClass, KnownSecrets, RecordSyntax, RedactionReport, RedactionSettings, Redactor,
+};
 use stenograph_store::redaction;
 
 use crate::config::{self, Config};
@@ -102,14 +104,15 @@ impl Redaction {
         Ok(TranscriptInput { source, format })
     }
 
+    /// A text that is not part of a source, with its secrets masked.
+    pub fn masked_text(&self, text: &str) -> String {
+        let masked = self.redactor.record(text.as_bytes(), RecordSyntax::Text);
+        String::from_utf8_lossy(&masked.bytes).into_owned()
+    }
+
     /// Counts what was masked.
     pub fn add(&mut self, report: &RedactionReport) {
         self.masked.merge(report);
-    }
-
-    /// What was masked.
-    pub fn masked(&self) -> &RedactionReport {
-        &self.masked
     }
 
     /// Reports what was masked and what was not checked.

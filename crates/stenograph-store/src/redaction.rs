@@ -248,20 +248,23 @@ pub fn redact_file(path: &Path, format: &dyn Format, redactor: &Redactor) -> Res
     Ok(RedactedFile { report, undo_files })
 }
 
-/// Finds the secrets in every archived version of a source.
+/// Finds the secrets in every archived version of a source, and counts what would be masked.
 pub fn find_archived_secrets(
     archive: &Archive,
     copy: &CopyInfo,
     format: &dyn Format,
     redactor: &Redactor,
-) -> Result<KnownSecrets, Error> {
-    let (place, mut known) = (Place::Path(copy.path.clone()), KnownSecrets::default());
+) -> Result<(RedactionReport, KnownSecrets), Error> {
+    let place = Place::Path(copy.path.clone());
+    let (mut report, mut known) = (RedactionReport::default(), KnownSecrets::default());
     for version in &copy.versions {
         let raw = archive.read(copy.id, WhichVersion::Number(version.number), 0)?;
         let mut decoded = decode(raw, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
-        known.extend(pass(&mut decoded, &place, RecordSyntax::of(format), redactor, &mut ())?.1);
+        let found = pass(&mut decoded, &place, RecordSyntax::of(format), redactor, &mut ())?;
+        report.merge(&found.0);
+        known.extend(found.1);
     }
-    Ok(known)
+    Ok((report, known))
 }
 
 /// Masks the secrets in every archived version of a source. [`ArchiveWriter::reclaim_all`] then removes the old bytes.

@@ -328,3 +328,74 @@ fn the_users_own_patterns_and_allow_list_count() {
     assert!(user.starts_with("user-") && text.contains(&format!(" {user} ")), "{text}");
     assert!(Redactor::new(&RedactionSettings { patterns: vec!["(".to_owned()], ..settings }, [0; 32]).is_err());
 }
+
+/// A record after both passes, as text.
+fn redacted_text(record: &str) -> String {
+    String::from_utf8(redact(record.as_bytes(), RecordSyntax::Json).0).unwrap()
+}
+
+#[test]
+fn escaped_slashes_hide_nothing() {
+    for (record, secret) in [
+        (r#"{"t":"cd \/home\/kimberly\/app"}"#, "kimberly"),
+        (r#"{"t":"postgres:\/\/app:x7Kq2mZ9Lr@db.internal\/app"}"#, "x7Kq2mZ9Lr"),
+        (r#"{"t":"{\"url\":\"postgres:\\/\\/app:x7Kq2mZ9Lr@db.internal\"}"}"#, "x7Kq2mZ9Lr"),
+        (r#"{"t":"DB_PASSWORD=x7\/Kq2mZ9Lr"}"#, "Kq2mZ9Lr"),
+    ] {
+        let text = redacted_text(record);
+        assert!(!text.contains(secret) && stenograph::json::is_valid(&text), "{text}");
+    }
+}
+
+#[test]
+fn a_known_secret_is_found_however_it_is_escaped() {
+    let settings = RedactionSettings { patterns: vec![r#"PIN=(\S+)"#.to_owned()], ..RedactionSettings::default() };
+    let with_pattern = redactor(&settings);
+    let secret = r#"q"7/Kx\2<m&Z9"#;
+    let mut pass = SourceRedactor::new(&with_pattern, RecordSyntax::Json);
+    pass.feed(format!("{{\"t\":{}}}\n", quote(&format!("PIN={secret}"))).as_bytes(), &mut ());
+    let (_, known) = pass.end(&mut ());
+    let mut redactor = redactor(&RedactionSettings::default());
+    redactor.learn(known);
+    let (json, entities) = (quote(secret), secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"));
+    let spellings = [json.clone(), json.replace('/', "\\/"), quote(&json), quote(&quote(&json)), quote(&entities)];
+    for spelling in spellings {
+        let record = format!("{{\"t\":[{spelling}]}}");
+        let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+        assert_eq!(redacted.findings.len(), 1, "{record}");
+        assert!(!has(&redacted.bytes, "2<m") && !has(&redacted.bytes, "2&lt;m"), "{redacted:?}");
+    }
+}
+
+#[test]
+fn colours_hide_nothing() {
+    let token = "AKIAQ3EGRZ7WLNTKVB2X";
+    let (start, end) = token.split_at(7);
+    for (record, left) in [
+        (format!(r#"{{"t":"\u001b[01;31m\u001b[K{token}\u001b[m\u001b[K now"}}"#), token),
+        (format!(r#"{{"t":"{start}\u001b[1m{end}"}}"#), end),
+        (format!(r#"{{"t":"{}"}}"#, r"\\u001b[32m".to_owned() + token), token),
+        (r#"{"t":"\u001b[32mkimberly\u001b[0m in /home/kimberly"}"#.to_owned(), "kimberly"),
+    ] {
+        let text = redacted_text(&record);
+        assert!(!text.contains(left) && stenograph::json::is_valid(&text), "{text}");
+    }
+}
+
+#[test]
+fn base64_inside_base64_is_decoded() {
+    // base64 of base64 of "password=ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku"
+    let twice = "Y0dGemMzZHZjbVE5WjJod1gzZzNTM0V5YlZvNVRISTBWRzQ0VjNZeFFtTTFXV1F6Um1nMlNuTXdVR0ZIWlRGTGRRPT0=";
+    let text = redacted_text(&format!("{{\"data\":\"{twice}\"}}"));
+    assert!(text.starts_with(r#"{"data":""#) && !text.contains(twice) && !text.contains('['), "{text}");
+    assert_eq!(redacted_text(&text), text);
+}
+
+#[test]
+fn base64_in_lines_is_decoded_line_by_line() {
+    // base64 of "first line of the file, which says nothing at all, ok 12\nghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku in line 2", at 76
+    // columns.
+    let record = r#"{"data":"Zmlyc3QgbGluZSBvZiB0aGUgZmlsZSwgd2hpY2ggc2F5cyBub3RoaW5nIGF0IGFsbCwgb2sgMTIK\r\nZ2hwX3g3S3EybVo5THI0VG44V3YxQmM1WWQzRmg2SnMwUGFHZTFLdSBpbiBsaW5lIDI="}"#;
+    let text = redacted_text(record);
+    assert!(text.starts_with(r#"{"data":"Zmlyc3Q"#) && !text.contains("Z2hwX3g3S3Eyb"), "{text}");
+}

@@ -42,8 +42,9 @@ pub struct Options {
     claude_code_transcripts: PathBuf,
 }
 
-/// The largest time of `steno`, as a fraction of the time of the fastest other program.
+/// The largest time of `steno`, as a fraction of the time of the fastest other program: without and with `--redact`.
 const TIME_OF_PEER: f64 = 1.0 / 6.0;
+const REDACTED_TIME_OF_PEER: f64 = 1.0 / 3.0;
 
 /// The largest memory for a session of any size: the largest page in one file, its outline, and a sample of each event.
 const PEAK_MB: f64 = 120.0;
@@ -62,6 +63,11 @@ pub fn view(options: &Options) -> Result<(), Failure> {
     let source = fs::metadata(&session).map_err(|error| format!("{}: {error}", session.display()))?.len();
     let out = folder.path().join("page.html");
     let ours = || export(&steno, &session, &out);
+    let redacted = || {
+        let mut command = export(&steno, &session, &folder.path().join("redacted.html"));
+        command.arg("--redact");
+        command
+    };
     let peers = [
         ("claude-replay", peer(&options.claude_replay, &session, &["-o"], &folder.path().join("replay.html"))),
         ("claude-code-log", peer(&options.claude_code_log, &session, &["-o"], &folder.path().join("log.html"))),
@@ -71,7 +77,7 @@ pub fn view(options: &Options) -> Result<(), Failure> {
         ),
     ];
     let mut goals = Goals::default();
-    let mut own: Vec<f64> = Vec::new();
+    let (mut own, mut own_redacted): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut others: Vec<(&str, Vec<f64>)> = Vec::new();
     for (name, peer) in &peers {
         match timed(&mut peer.command()) {
@@ -80,18 +86,22 @@ pub fn view(options: &Options) -> Result<(), Failure> {
         }
     }
     timed(&mut ours())?;
+    timed(&mut redacted())?;
     for _ in 0..options.rounds.max(1) {
         own.push(timed(&mut ours())?.1.as_secs_f64());
+        own_redacted.push(timed(&mut redacted())?.1.as_secs_f64());
         for (name, seconds) in &mut others {
             let Some((_, peer)) = peers.iter().find(|(peer, _)| peer == name) else { continue };
             seconds.push(timed(&mut peer.command())?.1.as_secs_f64());
         }
     }
     Goals::print("steno export --to html", median(own.iter().copied()) * 1e3, "ms");
+    Goals::print("steno export --to html --redact", median(own_redacted.iter().copied()) * 1e3, "ms");
     for (name, seconds) in &others {
         Goals::print(name, median(seconds.iter().copied()) * 1e3, "ms");
-        let ratio = median(own.iter().zip(seconds).map(|(own, other)| own / other));
-        goals.at_most(&format!("time of {name}"), ratio, TIME_OF_PEER, "");
+        let ratio = |own: &[f64]| median(own.iter().zip(seconds).map(|(own, other)| own / other));
+        goals.at_most(&format!("time of {name}"), ratio(&own), TIME_OF_PEER, "");
+        goals.at_most(&format!("time of {name}, redacted"), ratio(&own_redacted), REDACTED_TIME_OF_PEER, "");
     }
     let size = |path: &Path| fs::metadata(path).map_or(0.0, |found| found.len() as f64);
     Goals::print("size of the page, to its source", size(&out) / source as f64, "");

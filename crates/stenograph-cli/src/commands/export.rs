@@ -186,7 +186,7 @@ fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) ->
     for chapter in chapters {
         match &chapter.thread {
             Some(thread) => markdown.side(thread)?,
-            None => markdown.head(&chapter.overview.outline, chapter.format(), &options.name())?,
+            None => markdown.head(&chapter.overview.outline, chapter.format(), &options.name(&chapter.conversation))?,
         }
         chapter.each(options, &mut |exported| match exported.role {
             EventRole::InConversation | EventRole::Nested => markdown.event(exported.event),
@@ -255,7 +255,8 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<(Ledger,
         if overview.damage.is_none() {
             read?;
         }
-        ledger_builder.add(&conversation.name, Some(&options.name()), 0, counting.finish());
+        let name = options.name(conversation);
+        ledger_builder.add(&conversation.name, Some(&name), 0, counting.finish());
     }
     Ok((ledger_builder.finish(), nested_calls))
 }
@@ -280,9 +281,12 @@ fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<
 }
 
 impl Options {
-    /// The name of a session without an id.
-    fn name(&self) -> String {
-        self.files.first().map(|file| name_of(file)).unwrap_or_default()
+    /// The name of a session without an id: what the user called it, or a name without secrets.
+    fn name(&self, conversation: &Conversation) -> String {
+        match self.files.first().filter(|_| !self.redact.is_given()) {
+            Some(file) => name_of(file),
+            None => name_of(Path::new(&conversation.name)),
+        }
     }
 
     /// Whether the sub-agents are part of the document.

@@ -6,7 +6,6 @@ mod everywhere;
 use std::io::Write;
 use std::path::PathBuf;
 
-use stenograph::json::Draft;
 use stenograph_store::Passes;
 use stenograph_store::redaction::redact_into;
 
@@ -93,18 +92,4 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         (false, _) => redaction.report(output),
     }
     Ok(ExitStatus::Done)
-}
-
-/// The names of files as a JSON array.
-fn paths_json(paths: &[PathBuf]) -> String {
-    let paths: Vec<String> = paths.iter().map(|path| crate::store::path_json(path)).collect();
-    format!("[{}]", paths.join(","))
-}
-
-fn report_json(report: &stenograph::redact::RedactionReport, files: &[PathBuf], removed: &[PathBuf]) -> String {
-    let mut draft = Draft::new();
-    draft.set("report", report.to_json());
-    draft.set("files", paths_json(files));
-    draft.set("removed", paths_json(removed));
-    draft.render(None)
 }

@@ -67,6 +67,19 @@ fn export_and_convert_read_a_redacted_source() {
 }
 
 #[test]
+fn the_name_of_a_redacted_file_reveals_nothing() {
+    let folder = Folder::new();
+    let file = folder.path(&format!("home/kimberly/{TOKEN}.jsonl"));
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, NATIVE.replace("\"session\":\"s1\",", "")).unwrap();
+    for to in ["markdown", "json", "html"] {
+        let done = folder.run(&format!("export {} --to {to} --redact", file.display()));
+        let text = done.ends(0).text();
+        assert!(!text.contains(TOKEN) && !text.contains("kimberly"), "{to}: {text}");
+    }
+}
+
+#[test]
 fn the_key_of_the_store_gives_equal_masks_in_all_files() {
     let folder = home();
     folder.write("a.jsonl", native());
@@ -129,33 +142,45 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
     found
 }
 
-#[test]
-fn nothing_of_a_secret_is_left_on_the_machine() {
+/// A home whose first session has secrets in its file, two archived versions, the index, an undo file and a journal.
+fn home_with_secrets() -> Folder {
     let folder = home();
     let clean = String::from_utf8(folder.read(&path(ONE))).unwrap();
-    let with_token = clean.clone() + &message_line(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
+    let with_token = clean + &message_line(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
     folder.write(&path(ONE), &with_token);
     index(&folder);
     // The file is rewritten, so the archive has two versions with secrets.
-    let rewritten = message_line(ONE, 1, "user", "Begin again")
+    let rewritten = message_line(ONE, 1, "user", &format!("Begin again with {PASSWORD}"))
         + &message_line(ONE, 9, "user", &format!("export DB_PASSWORD={PASSWORD}"));
     folder.write(&path(ONE), &rewritten);
     index(&folder);
     folder.write(&format!("{}.undo", path(ONE)), &with_token);
     folder.write(&format!("{}.steno", path(ONE)), NATIVE.replace("Fix the test.", TOKEN));
-    let root = folder.path("");
+    folder
+}
+
+/// The files below a folder that hold one of the secrets.
+fn files_with_secrets(folder: &Folder) -> Vec<String> {
+    [TOKEN, PASSWORD].into_iter().flat_map(|secret| files_with(&folder.path(""), secret)).collect()
+}
+
+#[test]
+fn nothing_of_a_secret_is_left_on_the_machine() {
+    let folder = home_with_secrets();
     for secret in [TOKEN, PASSWORD] {
-        let found = files_with(&root, secret);
+        let found = files_with(&folder.path(""), secret);
         assert!(found.iter().any(|file| file.contains("/archive/packs/")), "{found:?}");
     }
     folder.run(&format!("find {PASSWORD} --root home")).ends(0);
 
-    let planned = folder.run("redact 0198aaaa-1 --everywhere --dry-run --json --root home").ends(0).json();
-    assert_eq!(planned.len(), 1, "{planned:?}");
-    let done = folder.run("redact 0198aaaa-1 --everywhere --root home");
-    done.ends(0).talks("masked: ").talks(".undo (it held the old content)");
+    let planned = folder.run("redact 0198aaaa-1 --everywhere --dry-run --root home");
+    planned.ends(0).talks("would be masked: 3 secrets").talks("would be masked in all archived versions: 3 secrets");
+    let planned = &folder.run("redact 0198aaaa-1 --everywhere --dry-run --json --root home").ends(0).json()[0];
+    let done = &folder.run("redact 0198aaaa-1 --everywhere --json --root home").ends(0).json()[0];
+    assert_eq!((&planned["report"], &planned["archive"]), (&done["report"], &done["archive"]));
+    assert!(done["removed"][0].as_str().unwrap().ends_with(".undo"), "{done}");
+    assert_eq!(files_with_secrets(&folder), Vec::<String>::new());
     for secret in [TOKEN, PASSWORD] {
-        assert_eq!(files_with(&root, secret), Vec::<String>::new());
         folder.run(&format!("find {secret} --root home")).ends(1);
     }
     folder.run("archive verify").ends(0);
@@ -163,7 +188,69 @@ fn nothing_of_a_secret_is_left_on_the_machine() {
     folder.run("show 0198aaaa-1 --root home").ends(0).says("redacted:");
     // Running it again changes nothing; other sessions are untouched.
     folder.run("redact 0198aaaa-1 --everywhere --root home").ends(0).talks("masked: 0 secrets");
+    folder.run("redact 0198aaaa-1 --everywhere --dry-run --root home").ends(1);
     folder.run("list --root home").ends(0).says("ffff0000");
+}
+
+#[test]
+fn a_session_that_is_being_written_is_refused() {
+    let folder = home_with_secrets();
+    let before = files_with_secrets(&folder);
+    let agent = fs::OpenOptions::new().append(true).open(folder.path(&path(ONE))).unwrap();
+    folder.run("redact 0198aaaa-1 --everywhere --root home").fails("").talks("end the session first");
+    assert_eq!(files_with_secrets(&folder), before);
+    drop(agent);
+    folder.run("redact 0198aaaa-1 --everywhere --root home").ends(0);
+    assert_eq!(files_with_secrets(&folder), Vec::<String>::new());
+}
+
+#[test]
+fn other_sessions_with_the_same_secrets_are_named() {
+    const OTHER: &str = "ffff0000-1111-4222-8333-444455556666";
+    let folder = home_with_secrets();
+    let other = String::from_utf8(folder.read(&path(OTHER))).unwrap();
+    folder.write(&path(OTHER), other + &message_line(OTHER, 30, "user", &format!("It was {PASSWORD}, I think")));
+    index(&folder);
+    let planned = folder.run("redact 0198aaaa-1 --everywhere --dry-run --root home");
+    planned.ends(0).talks("warning: 1 other session has some of these secrets:").talks(OTHER);
+    let done = folder.run("redact 0198aaaa-1 --everywhere --root home");
+    done.ends(0).talks(OTHER);
+    assert!(!done.talk.contains(PASSWORD) && !done.talk.contains(TOKEN), "{}", done.talk);
+    assert!(files_with_secrets(&folder).iter().any(|file| file.contains(OTHER)));
+    folder.run(&format!("redact {OTHER} --everywhere --root home")).ends(0);
+    // The index has found the journal as a session of its own; it was cleaned with the first session.
+    assert_eq!(files_with(&folder.path(""), TOKEN), Vec::<String>::new());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_killed_can_be_repeated() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    const LINE: &str = "redact 0198aaaa-1 --everywhere --root home";
+    let rounds = std::env::var("STENO_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(16_u32);
+    let folder = home_with_secrets();
+    let start = Instant::now();
+    folder.run(LINE).ends(0);
+    // Kills are spread over the time that a complete run took; whatever each of them interrupts, the next run completes it.
+    let whole = start.elapsed();
+    let (mut killed, mut with_secrets) = (0, 0);
+    for round in 0..rounds {
+        let folder = home_with_secrets();
+        let mut command = folder.command(LINE);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros((whole.as_micros() as u64) * u64::from(round) / u64::from(rounds)));
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        with_secrets += u32::from(!files_with_secrets(&folder).is_empty());
+        folder.run(LINE).ends(0);
+        assert_eq!(files_with_secrets(&folder), Vec::<String>::new(), "after a kill in round {round}");
+        folder.run("archive verify").ends(0);
+        folder.run("find walrus --root home").ends(0);
+        folder.run(&format!("find {PASSWORD} --root home")).ends(1);
+    }
+    assert!(killed > 0 && with_secrets > 0, "{killed} of {rounds} runs killed, {with_secrets} with secrets");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::ops::Range;
 use regex_automata::Input;
 
 use super::own_rules::USER_NAME;
+use super::prefilter::{Suspect, Suspects};
 use super::rule::{Certainty, FindingClass, RuleMatch, Shape};
 use super::unescape::{Unescaped, unescaped};
 use super::{Finding, RecordSyntax, Redactor, mask};
@@ -41,18 +42,28 @@ const LEVELS_MAX: usize = 5;
 pub(super) const CUSTOM: &str = "custom";
 
 impl Redactor {
-    /// Everything to mask in a record.
-    pub(super) fn detect(&self, raw: &[u8], syntax: RecordSyntax) -> Vec<Detected> {
+    /// Everything to mask in a record that may have something at `suspects`.
+    pub(super) fn detect(&self, raw: &[u8], syntax: RecordSyntax, mut suspects: Suspects) -> Vec<Detected> {
         let mut found = Vec::new();
+        if matches!(&suspects, Suspects::At(at) if at.is_empty()) {
+            return found;
+        }
         let mut levels: Vec<Unescaped> = Vec::new();
         // A JSON record with escapes is read without them: `\n` is not a backslash and a letter.
         if syntax == RecordSyntax::Text || memchr::memchr(b'\\', raw).is_none() {
-            self.scan(raw, &mut |detected| found.push(detected));
+            self.scan(raw, &suspects, &mut |detected| found.push(detected));
         }
         while levels.len() < LEVELS_MAX {
             let text = levels.last().map_or(raw, |level| level.text.as_slice());
             let Some(next) = unescaped(text).filter(|next| next.text != text) else { break };
-            self.scan(&next.text, &mut |mut detected| {
+            if let Suspects::At(suspects) = &mut suspects {
+                suspects.retain_mut(|suspect| {
+                    let position = next.position(suspect.at);
+                    suspect.at = position.unwrap_or(suspect.at);
+                    position.is_some()
+                });
+            }
+            self.scan(&next.text, &suspects, &mut |mut detected| {
                 let at = next.original(&detected.at);
                 detected.at = levels.iter().rev().fold(at, |at, level| level.original(&at));
                 found.push(detected);
@@ -63,9 +74,20 @@ impl Redactor {
     }
 
     /// Everything to mask in a text.
-    fn scan(&self, text: &[u8], each: &mut dyn FnMut(Detected)) {
+    fn scan(&self, text: &[u8], suspects: &Suspects, each: &mut dyn FnMut(Detected)) {
         let mut take = self.take_in(text, each);
-        self.scan_rules(text, &mut take);
+        let mut floating = HashSet::new();
+        match suspects {
+            Suspects::At(suspects) => {
+                suspects.iter().for_each(|suspect| self.scan_rules(text, *suspect, &mut floating, &mut take));
+            }
+            Suspects::Anywhere => {
+                for hit in self.rules.finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
+                    let suspect = Suspect { at: hit.start(), text: self.rules.text_of(hit.pattern()).0 };
+                    self.scan_rules(text, suspect, &mut floating, &mut take);
+                }
+            }
+        }
         for pattern in &self.patterns {
             for captures in pattern.captures_iter(Input::new(text)) {
                 let at = captures.get_group(1).or(captures.get_match().map(|all| all.span()));
@@ -107,36 +129,42 @@ impl Redactor {
         }
     }
 
-    fn scan_rules(&self, text: &[u8], take: &mut dyn FnMut(Cow<'static, str>, Certainty, Range<usize>)) {
-        let Some(finder) = &self.rules.finder else { return };
-        let mut floating = HashSet::new();
-        for hit in finder.find_overlapping_iter(text) {
-            let numbers = self.rules.by_text.get(hit.pattern().as_usize());
-            for number in numbers.into_iter().flatten() {
-                let Some(rule) = self.rules.all.get(*number) else { continue };
-                if !rule.may_match(text, hit.start(), hit.end()) {
+    /// Whether a text that is masked wherever it occurs may be hidden by escapes.
+    pub(super) fn has_escaped_known(&self, raw: &[u8]) -> bool {
+        let escaped = self.known.as_ref().and_then(|known| known.escaped.as_ref());
+        escaped.is_some_and(|escaped| escaped.is_match(raw))
+    }
+
+    /// What the rules find that are searched by a text.
+    fn scan_rules(
+        &self,
+        text: &[u8],
+        suspect: Suspect,
+        floating: &mut HashSet<usize>,
+        take: &mut dyn FnMut(Cow<'static, str>, Certainty, Range<usize>),
+    ) {
+        let (start, end) = (suspect.at, suspect.at + self.rules.length_of(suspect.text));
+        for (number, rule) in self.rules.searched_by(suspect.text) {
+            if !rule.may_match(text, start, end) {
+                continue;
+            }
+            let found = match rule.shape {
+                Shape::Floating => {
+                    // All its matches are found at once.
+                    let mut from = if floating.insert(number) { 0 } else { text.len() };
+                    while let Some(found) = rule.match_after(text, from) {
+                        from = found.whole.end.max(from + 1);
+                        if rule.accepts(text, &found) {
+                            take(rule.id.clone(), rule.certainty, found.secret);
+                        }
+                    }
                     continue;
                 }
-                let found = match rule.shape {
-                    Shape::Floating if !floating.insert(*number) => continue,
-                    Shape::Floating => {
-                        let mut from = 0;
-                        while let Some(found) = rule.match_after(text, from) {
-                            from = found.whole.end.max(from + 1);
-                            if rule.accepts(text, &found) {
-                                take(rule.id.clone(), rule.certainty, found.secret);
-                            }
-                        }
-                        continue;
-                    }
-                    Shape::Mail => rule.match_at(text, mail_start(text, hit.start())),
-                    Shape::Prefix | Shape::Assignment | Shape::Address | Shape::Direct => {
-                        rule.match_at(text, hit.start())
-                    }
-                };
-                if let Some(RuleMatch { secret, .. }) = found.filter(|found| rule.accepts(text, found)) {
-                    take(rule.id.clone(), rule.certainty, secret);
-                }
+                Shape::Mail => rule.match_at(text, mail_start(text, start)),
+                Shape::Prefix | Shape::Assignment | Shape::Address | Shape::Direct => rule.match_at(text, start),
+            };
+            if let Some(RuleMatch { secret, .. }) = found.filter(|found| rule.accepts(text, found)) {
+                take(rule.id.clone(), rule.certainty, secret);
             }
         }
     }
@@ -154,10 +182,18 @@ fn mail_start(text: &[u8], at: usize) -> usize {
 fn is_word(text: &[u8], at: &Range<usize>) -> bool {
     let byte = |at: Option<usize>| at.and_then(|at| text.get(at));
     let is_letter = |at: Option<usize>| byte(at).is_some_and(u8::is_ascii_alphanumeric);
-    // The letter of an escape, such as `\n`, is not a part of the word.
-    let is_escape = byte(at.start.checked_sub(2)) == Some(&b'\\');
+    // The letter of an escape, such as `\n` or the `m` of a colour, is not a part of the word.
+    let is_escape = byte(at.start.checked_sub(2)) == Some(&b'\\') || ends_with_sequence(text, at.start);
     let begins = !is_letter(Some(at.start)) || !is_letter(at.start.checked_sub(1)) || is_escape;
     begins && (!is_letter(at.end.checked_sub(1)) || !is_letter(Some(at.end)))
+}
+
+/// Whether a sequence for a terminal, such as `[31m`, ends before an offset.
+fn ends_with_sequence(text: &[u8], end: usize) -> bool {
+    const SEQUENCE_MAX: usize = 16;
+    let before = text.get(end.saturating_sub(SEQUENCE_MAX)..end).unwrap_or_default();
+    let parameters = before.split_last().map(|(_, parameters)| parameters).unwrap_or_default();
+    parameters.iter().rev().find(|byte| !matches!(byte, b'0'..=b'?')) == Some(&b'[')
 }
 
 /// The same without overlaps, in order. Where findings overlap, the surer rule names the mask, which covers both.

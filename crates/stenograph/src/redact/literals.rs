@@ -9,6 +9,7 @@ use memchr::{memchr2, memmem};
 use super::detect::Detected;
 use super::own_rules::USER_NAME;
 use super::rule::Certainty;
+use super::unescape::unescaped;
 
 /// Whether a record is JSON, or a line of a JSON document.
 pub(super) fn is_json(bytes: &[u8]) -> bool {
@@ -184,7 +185,8 @@ impl Literals {
             false => is_fixed || is_id || is_format_word,
         };
         if is_cut {
-            detected.secret = bytes.get(at.clone()).unwrap_or_default().to_vec();
+            let spelled = bytes.get(at.clone()).unwrap_or_default();
+            detected.secret = unescaped(spelled).map_or_else(|| spelled.to_vec(), |unescaped| unescaped.text);
         }
         detected.at = at;
         (!is_kept).then_some(detected)

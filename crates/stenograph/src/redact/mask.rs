@@ -23,8 +23,9 @@ const DIGITS: usize = 8;
 const SIGNED: &str = "signed-thought";
 
 impl Redactor {
-    pub(super) fn mask(&self, detected: &Detected) -> String {
-        self.mask_of(&detected.rule, &detected.secret)
+    /// What replaces a finding: its mask, unless it has a replacement of its own.
+    pub(super) fn replacement(&self, detected: &Detected) -> String {
+        detected.replacement.clone().unwrap_or_else(|| self.mask_of(&detected.rule, &detected.secret))
     }
 
     pub(super) fn mask_of(&self, rule: &str, secret: &[u8]) -> String {

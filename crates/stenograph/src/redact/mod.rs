@@ -133,6 +133,8 @@ pub struct Redactor {
 #[derive(Clone)]
 struct Known {
     finder: AhoCorasick,
+    /// Finds those that JSON or XML spells otherwise.
+    escaped: Option<AhoCorasick>,
     rules: Vec<(Cow<'static, str>, FindingClass)>,
 }
 
@@ -197,13 +199,21 @@ impl Redactor {
         }
     }
 
+    /// The secrets and names that it masks wherever they occur.
+    pub fn known_secrets(&self) -> &KnownSecrets {
+        &self.known_secrets
+    }
+
     fn index_known(&mut self) {
         let texts = self.known_secrets.iter();
         let (texts, rules): (Vec<&[u8]>, Vec<_>) =
             texts.map(|(text, rule, class)| (text, (rule.clone(), class))).unzip();
         if !texts.is_empty() {
+            let escaped: Vec<Vec<u8>> = texts.iter().flat_map(|text| unescape::escaped_spellings(text)).collect();
+            let escaped = Some(escaped).filter(|texts| !texts.is_empty());
+            let escaped = escaped.and_then(|texts| AhoCorasick::new(texts).ok());
             let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(texts);
-            self.known = finder.ok().map(|finder| Known { finder, rules });
+            self.known = finder.ok().map(|finder| Known { finder, escaped, rules });
         }
     }
 
@@ -218,11 +228,10 @@ impl Redactor {
         let runs = base64_text::runs(bytes);
         redacted.unchecked = runs.binary;
         let mut found = Vec::new();
-        if self.is_suspicious(bytes, &mut |detected| found.push(detected)) {
-            found.extend(self.detect(bytes, syntax));
-        }
+        let suspects = self.suspects(bytes, &mut |detected| found.push(detected));
+        found.extend(self.detect(bytes, syntax, suspects));
         for run in runs.text {
-            found.extend(self.inside_base64(bytes, run));
+            found.extend(self.inside_base64(bytes, run, base64_text::DEPTH_MAX));
         }
         if found.is_empty() {
             return redacted;
@@ -241,8 +250,7 @@ impl Redactor {
     fn edits_of_text(&self, found: Vec<Detected>, redacted: &mut Redacted<'_>) -> Vec<Edit> {
         let mut edits = Vec::with_capacity(found.len());
         for detected in found {
-            let edit = detected.replacement.clone().unwrap_or_else(|| self.mask(&detected));
-            edits.push((detected.at.clone(), edit));
+            edits.push((detected.at.clone(), self.replacement(&detected)));
             redacted.findings.push(detected.finding(String::new()));
         }
         edits
@@ -267,8 +275,7 @@ impl Redactor {
                     }
                 }
                 None => {
-                    let mask = detected.replacement.clone().unwrap_or_else(|| self.mask(&detected));
-                    edits.push((detected.at.clone(), mask));
+                    edits.push((detected.at.clone(), self.replacement(&detected)));
                 }
             }
             redacted.findings.push(detected.finding(place));

@@ -8,42 +8,88 @@ use super::detect::Detected;
 use super::rule::{Rule, Shape};
 use super::unescape::ENTITIES;
 
+/// Where a record may hold something that only a search without escapes finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Suspects {
+    /// Anywhere: the user has patterns, or escapes hide letters.
+    Anywhere,
+    /// At these texts of rules, in order.
+    At(Vec<Suspect>),
+}
+
+/// A text that rules are searched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Suspect {
+    /// Where it begins.
+    pub at: usize,
+    /// Its number in [`Rules::texts`](super::rules::Rules).
+    pub text: usize,
+}
+
 impl Redactor {
-    /// Whether `raw` may hold something that only a search without escapes finds. Passes to `direct` what is found at once:
+    /// Where `raw` may hold something that only a search without escapes finds. Passes to `direct` what is found at once:
     /// almost every record names a home folder, and must not be slow for it.
-    pub(super) fn is_suspicious(&self, raw: &[u8], direct: &mut dyn FnMut(Detected)) -> bool {
-        let mut is_suspicious = !self.patterns.is_empty() || has_escaped_letters(raw);
+    pub(super) fn suspects(&self, raw: &[u8], direct: &mut dyn FnMut(Detected)) -> Suspects {
+        let is_anywhere = !self.patterns.is_empty() || has_escaped_letters(raw) || self.has_escaped_known(raw);
+        let mut suspects = Vec::new();
         let mut take = self.take_in(raw, direct);
-        if let Some(finder) = &self.rules.finder {
-            for hit in finder.find_overlapping_iter(raw) {
-                let rules = self.rules.by_text.get(hit.pattern().as_usize());
-                for rule in rules.into_iter().flatten().filter_map(|number| self.rules.all.get(*number)) {
-                    match rule.shape {
-                        Shape::Direct => {
-                            let found = rule.match_at(raw, hit.start()).filter(|found| rule.accepts(raw, found));
-                            found.into_iter().for_each(|found| take(rule.id.clone(), rule.certainty, found.secret));
-                        }
-                        _ => is_suspicious = is_suspicious || rule.may_match(raw, hit.start(), hit.end()),
+        for hit in self.rules.finder.iter().flat_map(|finder| finder.find_overlapping_iter(raw)) {
+            let (number, is_escaped) = self.rules.text_of(hit.pattern());
+            let mut is_suspect = is_escaped;
+            for (_, rule) in self.rules.searched_by(number) {
+                match rule.shape {
+                    Shape::Direct if is_escaped => {}
+                    Shape::Direct => {
+                        let found = rule.match_at(raw, hit.start()).filter(|found| rule.accepts(raw, found));
+                        found.into_iter().for_each(|found| take(rule.id.clone(), rule.certainty, found.secret));
                     }
+                    _ => is_suspect = is_suspect || rule.may_match_escaped(raw, hit.start(), hit.end()),
                 }
+            }
+            if is_suspect && !is_anywhere {
+                suspects.push(Suspect { at: hit.start(), text: number });
             }
         }
         self.scan_known(raw, &mut take);
-        is_suspicious
+        if is_anywhere { Suspects::Anywhere } else { Suspects::At(suspects) }
     }
 }
 
 impl Rule {
     /// Whether the rule may match where its text is at `start..end`.
-    pub(super) fn may_match(&self, raw: &[u8], start: usize, end: usize) -> bool {
+    pub(super) fn may_match(&self, text: &[u8], start: usize, end: usize) -> bool {
         match self.shape {
-            Shape::Prefix if self.is_solid => is_solid(raw, start, self.length),
+            Shape::Prefix if self.is_solid => is_solid(text, start, self.length),
             Shape::Prefix | Shape::Floating | Shape::Direct => true,
-            Shape::Assignment => is_assigned(raw, end),
-            Shape::Address => has_password(raw, end),
-            Shape::Mail => is_mail(raw, start, end),
+            Shape::Assignment => is_assigned(text, end),
+            Shape::Address => has_password(text, end),
+            Shape::Mail => is_mail(text, start, end),
         }
     }
+
+    /// The same for bytes that may have escapes.
+    fn may_match_escaped(&self, raw: &[u8], start: usize, end: usize) -> bool {
+        let may_match = self.may_match(raw, start, end);
+        let is_spelled_out = self.shape == Shape::Prefix && self.is_solid && is_spelled_out(raw, start);
+        may_match && (!is_spelled_out || self.is_match_at(raw, start))
+    }
+}
+
+/// Whether no escape is in or before the text at `start` up to the next space or quote, so that a pattern finds it as it is.
+fn is_spelled_out(raw: &[u8], start: usize) -> bool {
+    const SIZE_MAX: usize = 512;
+    let before = |count| start.checked_sub(count).and_then(|at| raw.get(at));
+    // Sequences for a terminal end with these letters.
+    let is_after_escape = before(2) == Some(&b'\\') || matches!(before(1), Some(b'm' | b'K'));
+    let rest = raw.get(start..).unwrap_or_default();
+    let is_end = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b'&');
+    let end = rest.iter().take(SIZE_MAX).position(is_end);
+    !is_after_escape
+        && end.is_some_and(|end| match rest.get(end..).unwrap_or_default() {
+            [b'&', ..] => false,
+            [b'\\', next, ..] => matches!(next, b'n' | b'r' | b't' | b'"'),
+            _ => true,
+        })
 }
 
 /// Whether at least `length` bytes without space or quote follow.
@@ -76,10 +122,14 @@ fn is_assigned(raw: &[u8], end: usize) -> bool {
     while let Some(after) = value.strip_prefix(b"=") {
         value = without_quotes(after);
     }
-    let is_value =
-        |byte: &&u8| !matches!(byte, 0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b',' | b')' | b'(' | b'{' | b'[');
-    let (mut length, mut has_letter) = (0, false);
-    for byte in value.iter().take(64).take_while(is_value) {
+    let (mut length, mut has_letter, mut bytes) = (0, false, value.iter().take(64).peekable());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            // An escaped slash is a slash.
+            b'\\' if matches!(bytes.peek(), Some(b'\\' | b'/')) => continue,
+            0..=b' ' | b'"' | b'\'' | b'`' | b'\\' | b',' | b')' | b'(' | b'{' | b'[' => break,
+            _ => {}
+        }
         length += 1;
         has_letter |= byte.is_ascii_alphabetic();
     }

@@ -91,13 +91,23 @@ impl Rule {
         self.search(&Input::new(text).range(start..end).anchored(Anchored::Yes))
     }
 
+    /// Whether a match begins at `start`.
+    pub fn is_match_at(&self, text: &[u8], start: usize) -> bool {
+        let end = text.len().min(start.saturating_add(MATCH_SIZE_MAX));
+        self.compiled().is_some_and(|regex| regex.is_match(Input::new(text).range(start..end).anchored(Anchored::Yes)))
+    }
+
     /// The first match at or after `start`.
     pub fn match_after(&self, text: &[u8], start: usize) -> Option<RuleMatch> {
         self.search(&Input::new(text).range(start..))
     }
 
+    fn compiled(&self) -> Option<&meta::Regex> {
+        self.regex.get_or_init(|| regex(&self.pattern, None).ok()).as_ref()
+    }
+
     fn search(&self, input: &Input<'_>) -> Option<RuleMatch> {
-        let regex = self.regex.get_or_init(|| regex(&self.pattern, None).ok()).as_ref()?;
+        let regex = self.compiled()?;
         let mut captures = regex.create_captures();
         regex.search_captures(input, &mut captures);
         let whole = captures.get_match()?.range();

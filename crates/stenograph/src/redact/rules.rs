@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, PatternID};
 
 use super::check::Check;
 use super::own_rules;
@@ -17,11 +17,22 @@ pub(super) struct Rules {
     pub all: Vec<Rule>,
     /// Texts that no rule of gitleaks takes.
     pub allow: Vec<AllowList>,
-    /// Finds the texts that rules are searched by.
+    /// Finds the texts that rules are searched by, also with escapes before their slashes.
     pub finder: Option<AhoCorasick>,
-    /// For each of these texts the rules that it may begin.
-    pub by_text: Vec<Vec<usize>>,
+    /// For each pattern of the finder the number of its text, and whether the pattern has escapes.
+    patterns: Vec<(usize, bool)>,
+    texts: Vec<RuleText>,
 }
+
+/// A text that rules are searched by.
+struct RuleText {
+    length: usize,
+    /// The numbers of the rules.
+    rules: Vec<usize>,
+}
+
+/// How a slash is spelled in JSON, and in JSON in JSON, by programs that escape it.
+const ESCAPED_SLASHES: [&str; 2] = ["\\/", "\\\\/"];
 
 impl Rules {
     pub fn built_in() -> &'static Rules {
@@ -39,14 +50,19 @@ impl Rules {
                 None => allow.extend(Object::parse(line).map(|mut line| allow_lists(&mut line)).unwrap_or_default()),
             }
         }
-        let (mut texts, mut by_text): (Vec<&str>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        let (mut spelled, mut patterns): (Vec<String>, Vec<(usize, bool)>) = (Vec::new(), Vec::new());
+        let mut texts: Vec<RuleText> = Vec::new();
         for (number, rule) in all.iter().enumerate() {
             for text in &rule.begins {
-                match texts.iter().position(|known| known == text) {
-                    Some(at) => by_text.get_mut(at).into_iter().for_each(|rules| rules.push(number)),
+                let known = spelled.iter().position(|known| known == text).and_then(|at| patterns.get(at));
+                match known.and_then(|(known, _)| texts.get_mut(*known)) {
+                    Some(known) => known.rules.push(number),
                     None => {
-                        texts.push(text);
-                        by_text.push(vec![number]);
+                        let slashes = ESCAPED_SLASHES.iter().filter(|_| text.contains('/'));
+                        let escaped = slashes.map(|slash| (text.replace('/', slash), (texts.len(), true)));
+                        let all = std::iter::once((text.clone(), (texts.len(), false))).chain(escaped);
+                        (spelled, patterns) = spelled.into_iter().zip(patterns).chain(all).unzip();
+                        texts.push(RuleText { length: text.len(), rules: vec![number] });
                     }
                 }
             }
@@ -55,8 +71,24 @@ impl Rules {
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
-            .build(&texts);
-        Rules { finder: finder.ok(), by_text, all, allow }
+            .build(&spelled);
+        Rules { finder: finder.ok(), patterns, texts, all, allow }
+    }
+
+    /// The number of the text that a pattern of the finder stands for, and whether the pattern has escapes.
+    pub fn text_of(&self, pattern: PatternID) -> (usize, bool) {
+        self.patterns.get(pattern.as_usize()).copied().unwrap_or_default()
+    }
+
+    /// The rules that are searched by a text, with their numbers.
+    pub fn searched_by(&self, text: usize) -> impl Iterator<Item = (usize, &Rule)> {
+        let rules = self.texts.get(text).map(|text| text.rules.as_slice()).unwrap_or_default();
+        rules.iter().filter_map(|number| Some((*number, self.all.get(*number)?)))
+    }
+
+    /// The length of a text without escapes.
+    pub fn length_of(&self, text: usize) -> usize {
+        self.texts.get(text).map_or(0, |text| text.length)
     }
 }
 

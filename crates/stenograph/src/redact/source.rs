@@ -152,6 +152,11 @@ impl KnownSecrets {
         other.texts.keys().all(|text| self.texts.contains_key(text))
     }
 
+    /// The secrets themselves, without the names of users. They must not be printed.
+    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> {
+        self.iter().filter(|(_, _, class)| *class == FindingClass::Secret).map(|(text, ..)| text)
+    }
+
     fn add(&mut self, finding: &Finding) {
         if is_name_rule(&finding.rule) {
             self.add_user_name(&String::from_utf8_lossy(&finding.secret));

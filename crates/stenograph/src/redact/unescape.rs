@@ -1,9 +1,9 @@
-//! Removes one level of escaping from a text, of JSON or of XML, and remembers where each part came from, so that a range of the result can be
-//! found in the original.
+//! Removes one level of escaping from a text, of JSON, of XML or of a terminal, and remembers where each part came from, so
+//! that a range of the result can be found in the original.
 
 use std::ops::Range;
 
-use memchr::memchr2;
+use memchr::memchr3;
 
 use crate::text::unescape_one;
 
@@ -25,12 +25,24 @@ pub(super) const ENTITIES: [(&[u8], u8); 7] = [
     (b"&gt;", b'>'),
 ];
 
+/// The byte that begins a sequence for a terminal, such as a colour. A sequence may be in or before a secret.
+const ESC: u8 = 0x1b;
+
+/// The length of the sequence `[31m` without its first byte.
+fn sequence_length(after: &[u8]) -> Option<usize> {
+    const PARAMETERS_MAX: usize = 32;
+    let parameters = after.strip_prefix(b"[")?;
+    let is_parameter = |byte: &&u8| matches!(byte, b'0'..=b'?');
+    let length = parameters.iter().take(PARAMETERS_MAX).take_while(is_parameter).count();
+    parameters.get(length).filter(|last| last.is_ascii_alphabetic()).map(|_| length + 2)
+}
+
 /// The text without one level of escaping; `None` if it has none.
 pub(super) fn unescaped(original: &[u8]) -> Option<Unescaped> {
-    memchr2(b'\\', b'&', original)?;
+    memchr3(b'\\', b'&', ESC, original)?;
     let (mut text, mut marks) = (Vec::with_capacity(original.len()), Vec::new());
     let mut rest = original;
-    while let Some(plain) = memchr2(b'\\', b'&', rest) {
+    while let Some(plain) = memchr3(b'\\', b'&', ESC, rest) {
         let (before, escape) = rest.split_at(plain);
         text.extend_from_slice(before);
         if let Some(after) = escape.strip_prefix(b"&") {
@@ -46,6 +58,20 @@ pub(super) fn unescaped(original: &[u8]) -> Option<Unescaped> {
             }
             continue;
         }
+        if let Some(after) = escape.strip_prefix(&[ESC]) {
+            match sequence_length(after) {
+                Some(length) => {
+                    marks.push((text.len(), original.len() - escape.len()));
+                    rest = after.get(length..).unwrap_or_default();
+                    marks.push((text.len(), original.len() - rest.len()));
+                }
+                None => {
+                    text.push(ESC);
+                    rest = after;
+                }
+            }
+            continue;
+        }
         // The start of an escape is marked too: what it becomes may be longer than one byte.
         marks.push((text.len(), original.len() - escape.len()));
         rest = unescape_one(escape, &mut text);
@@ -53,6 +79,32 @@ pub(super) fn unescaped(original: &[u8]) -> Option<Unescaped> {
     }
     text.extend_from_slice(rest);
     Some(Unescaped { text, marks })
+}
+
+/// How a text may be spelled in JSON, in JSON in JSON, and in XML; nothing if it is spelled as it is.
+pub(super) fn escaped_spellings(text: &[u8]) -> Vec<Vec<u8>> {
+    const LEVELS: usize = 3;
+    let replaced = |text: &[u8], escapes: &dyn Fn(u8) -> Option<&'static [u8]>| -> Vec<u8> {
+        text.iter().flat_map(|byte| escapes(*byte).map_or(vec![*byte], <[u8]>::to_vec)).collect()
+    };
+    let in_json = |byte: u8| -> Option<&'static [u8]> {
+        match byte {
+            b'"' => Some(b"\\\""),
+            b'\\' => Some(b"\\\\"),
+            _ => None,
+        }
+    };
+    let in_xml = |byte: u8| ENTITIES.iter().find(|(_, entity)| *entity == byte).map(|(name, _)| *name);
+    let with_slashes = replaced(text, &|byte| if byte == b'/' { Some(b"\\/") } else { in_json(byte) });
+    let xml = replaced(text, &in_xml);
+    let mut spellings = vec![replaced(&xml, &in_json), xml, with_slashes];
+    let mut json = text.to_vec();
+    for _ in 0..LEVELS {
+        json = replaced(&json, &in_json);
+        spellings.push(json.clone());
+    }
+    spellings.retain(|spelling| spelling != text);
+    spellings
 }
 
 impl Unescaped {
@@ -64,6 +116,16 @@ impl Unescaped {
             _ => self.offset(range.end),
         };
         self.offset(range.start)..end
+    }
+
+    /// The offset in the text of a byte of the original; `None` inside an escape, unless it begins there.
+    pub fn position(&self, original: usize) -> Option<usize> {
+        let after = self.marks.partition_point(|(_, from)| *from <= original);
+        match after.checked_sub(1).and_then(|before| self.marks.get(before)) {
+            Some((mark, from)) if is_end(after) => (*from == original).then_some(*mark),
+            Some((mark, from)) => Some(mark + (original - from)),
+            None => Some(original),
+        }
     }
 
     fn offset(&self, at: usize) -> usize {
@@ -96,5 +158,15 @@ mod tests {
         assert_eq!(spelled(2..4), "b\\u0041");
         assert_eq!(spelled(4..5), "\\\\");
         assert_eq!(spelled(6..8), " c");
+        let positions: Vec<Option<usize>> = [0, 1, 2, 3, 4, 10, 12].map(|at| unescaped.position(at)).to_vec();
+        assert_eq!(positions, [Some(0), Some(1), None, Some(2), Some(3), Some(4), Some(5)]);
+    }
+
+    #[test]
+    fn sequences_for_a_terminal_are_removed() {
+        let original = b"a\x1b[01;31mAK\x1b[KIA\x1b[m \x1b]0;x";
+        let unescaped = unescaped(original).unwrap();
+        assert_eq!(unescaped.text, b"aAKIA \x1b]0;x");
+        assert_eq!(&original[unescaped.original(&(1..5))], b"AK\x1b[KIA");
     }
 }

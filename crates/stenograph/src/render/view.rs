@@ -350,11 +350,14 @@ fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
     }
 }
 
+/// The heading of a result whose call is unknown.
+pub(super) const UNKNOWN_TOOL: &str = "result";
+
 fn result(event: &Event<'_>, kind: ViewKind, context: &EventContext, content: &Content<'_>) -> EventView {
     let failure = context.outcome.filter(|outcome| outcome.is_failure()).map(|outcome| outcome.name().to_owned());
     let exit = context.exit.filter(|exit| *exit != 0).map(|exit| format!("exit {exit}"));
     let words: Vec<String> = [failure, exit].into_iter().flatten().collect();
-    let heading = context.tool.as_deref().unwrap_or("result");
+    let heading = context.tool.as_deref().unwrap_or(UNKNOWN_TOOL);
     let remark = (!words.is_empty()).then(|| words.join(", "));
     let mut blocks = blocks(content, Block::Output);
     if let Some(Block::Output(text)) = blocks.first_mut() {

@@ -246,7 +246,9 @@ impl PageExporter<'_> {
         let Some(main) = chapters.first() else { return Ok(Default::default()) };
         let ledger = counted_all.as_ref().unwrap_or(&main.overview.ledger);
         let agent = main.conversation.format().map_or("", |format| format.info().agent);
-        let head = of_outline(&main.overview.outline, ledger, agent, &name_of(file))?;
+        let is_redacted = self.options.redact.is_given();
+        let name = name_of(if is_redacted { Path::new(&main.conversation.name) } else { file });
+        let head = of_outline(&main.overview.outline, ledger, agent, &name)?;
         let title = first_words(&head.title, TITLE_CHARS_MAX);
         let mut facts = vec![("Events".to_owned(), grouped(events))];
         facts.extend(self.usage_facts(ledger));

@@ -1,25 +1,30 @@
 //! `steno redact --everywhere`: cleans every place where steno keeps a session. The files come first, so that nothing archives
 //! or indexes the old content again; the index comes last. Each step can be repeated.
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 
 use stenograph::Registry;
 use stenograph::format::Format;
-use stenograph::redact::RedactionReport;
+use stenograph::json::Draft;
+use stenograph::redact::{FindingClass, RedactionReport};
 use stenograph_store::archive::CopyInfo;
-use stenograph_store::index::catalogue::SourceRow;
+use stenograph_store::index::catalogue::{SourceId, SourceRow};
+use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, remove, run as update_index};
 use stenograph_store::redaction::{find_archived_secrets, redact_copy, redact_file};
+use stenograph_store::sessions::strings_json;
 use stenograph_store::{Passes, Problem, recover};
 
-use super::{Options, report_json};
+use super::Options;
 use crate::clock;
 use crate::commands::archive::{archive, archive_writer, print_warnings};
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::query_of;
 use crate::input;
 use crate::output::{Output, counted, harmless_json, harmless_line};
 use crate::redaction::{self, Redaction};
-use crate::store::ResolvedName;
+use crate::store::{ResolvedName, path_json};
 
 /// The memory limit for updating the index.
 const MEMORY: usize = 256 << 20;
@@ -32,48 +37,168 @@ struct Holders {
     copies: Vec<(CopyInfo, &'static dyn Format)>,
 }
 
+/// What is masked, or would be.
+#[derive(Default)]
+struct Masked {
+    files: RedactionReport,
+    /// In all archived versions. They repeat what the files have, so they are counted apart.
+    archive: RedactionReport,
+    /// The undo files that were removed.
+    removed: Vec<PathBuf>,
+}
+
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let mut redaction = Redaction::new(&options.place)?;
-    let holders = holders(options, &store)?;
+    let holders = match holders(options, &store) {
+        // An interrupted run may have removed the session from the index.
+        Err(error) if error.status() == ExitStatus::No && store.catalogue().is_ok() => {
+            index_again(options, &store, &[])?;
+            holders(options, &store)?
+        }
+        found => found?,
+    };
+    search(&store, &holders, &mut redaction)?;
+    let others = other_sessions(options, &store, &holders, &redaction)?;
+    if options.dry_run {
+        let masked = planned(&store, &holders, &redaction)?;
+        let is_something = masked.files.total() + masked.archive.total() > 0;
+        report(options, "would be masked", &holders, &masked, &others, output)?;
+        return Ok(if is_something { ExitStatus::Done } else { ExitStatus::No });
+    }
+    let mut masked = Masked::default();
+    clean_files(&holders, &redaction, &mut masked)?;
+    clean_archive(&store, &holders, &redaction, &mut masked, output)?;
+    if store.catalogue().is_ok() {
+        let sources: Vec<_> = holders.rows.iter().map(|row| row.id).collect();
+        index_again(options, &store, &sources)?;
+    }
+    report(options, "masked", &holders, &masked, &others, output)?;
+    if !options.json {
+        let count = |count: usize, thing| counted(count as u64, thing);
+        let (files, archived) = (count(holders.files.len(), "file"), count(holders.copies.len(), "archived source"));
+        output.say(&format!("cleaned: {files}, {archived}, the index"));
+        for path in masked.removed {
+            output.say(&harmless_line(&format!("removed: {} (it held the old content)", path.display())));
+        }
+        output.say("note: backups, other machines and the provider may still have the secrets; replace them");
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn report(
+    options: &Options,
+    verb: &str,
+    holders: &Holders,
+    masked: &Masked,
+    others: &[String],
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    if options.json {
+        let files: Vec<PathBuf> = holders.files.iter().map(|(path, _)| path.clone()).collect();
+        let mut draft = Draft::new();
+        draft.set("report", masked.files.to_json());
+        draft.set("archive", masked.archive.to_json());
+        draft.set("files", paths_json(&files));
+        draft.set("removed", paths_json(&masked.removed));
+        draft.set("other_sessions", strings_json(others));
+        return output.line(&harmless_json(&draft.render(None)));
+    }
+    redaction::say(&masked.files, verb, output);
+    if !holders.copies.is_empty() {
+        let secrets = counted(masked.archive.count_of(FindingClass::Secret), "secret");
+        let personal = counted(masked.archive.count_of(FindingClass::Personal), "personal detail");
+        output.say(&format!("{verb} in all archived versions: {secrets}, {personal}"));
+    }
+    if !others.is_empty() {
+        let (sessions, have) =
+            (counted(others.len() as u64, "other session"), if others.len() == 1 { "has" } else { "have" });
+        output.say(&format!("warning: {sessions} {have} some of these secrets:"));
+        for session in others.iter().take(OTHERS_SHOWN) {
+            output.say(&harmless_line(&format!("  {session}")));
+        }
+        if let Some(more @ 1..) = others.len().checked_sub(OTHERS_SHOWN) {
+            output.say(&format!("  and {more} more; --json shows all"));
+        }
+        output.say("hint: clean each with steno redact SESSION --everywhere");
+        output.say("hint: if no rule finds a secret there, add it to Redact.Patterns first");
+    }
+    Ok(())
+}
+
+/// The names of files as a JSON array.
+fn paths_json(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path_json(path)).collect();
+    format!("[{}]", paths.join(","))
+}
+
+/// Finds all secrets before the first is masked: one file may reveal those of another.
+fn search(store: &Store, holders: &Holders, redaction: &mut Redaction) -> Result<(), CommandError> {
     for (path, format) in &holders.files {
         let mut input = input::open(path, Some(format.info().name), Passes::Many)?;
         redaction.search(&mut input, &mut |_, _| {})?;
     }
-    {
-        let archive = archive(&store)?;
-        for (copy, format) in &holders.copies {
-            let known = find_archived_secrets(&archive, copy, *format, redaction.redactor())?;
-            redaction.learn((RedactionReport::default(), known));
+    let archive = archive(store)?;
+    for (copy, format) in &holders.copies {
+        let found = find_archived_secrets(&archive, copy, *format, redaction.redactor())?;
+        redaction.learn(found);
+    }
+    Ok(())
+}
+
+/// What a run masks.
+fn planned(store: &Store, holders: &Holders, redaction: &Redaction) -> Result<Masked, CommandError> {
+    let mut planned = Masked::default();
+    for (path, format) in &holders.files {
+        let mut input = input::open(path, Some(format.info().name), Passes::Many)?;
+        let (report, _) = input.source.find_secrets(input.format, redaction.redactor(), &mut |_, _| {})?;
+        planned.files.merge(&report);
+    }
+    let archive = archive(store)?;
+    for (copy, format) in &holders.copies {
+        planned.archive.merge(&find_archived_secrets(&archive, copy, *format, redaction.redactor())?.0);
+    }
+    Ok(planned)
+}
+
+/// How many secrets are looked up in the index, so that a session that consists of them does not take forever.
+const SECRETS_SOUGHT: usize = 200;
+
+/// How many events with one secret are looked at.
+const EVENTS_SOUGHT: usize = 1000;
+
+/// How many other sessions are listed for people.
+const OTHERS_SHOWN: usize = 20;
+
+/// The ids of other indexed sessions that have one of the secrets.
+fn other_sessions(
+    options: &Options,
+    store: &Store,
+    holders: &Holders,
+    redaction: &Redaction,
+) -> Result<Vec<String>, CommandError> {
+    let mut names = BTreeSet::new();
+    // Without an index there is nothing to ask.
+    let Ok(mut searcher) = store.searcher() else { return Ok(Vec::new()) };
+    let own: HashSet<_> = holders.rows.iter().map(|row| row.session).collect();
+    let root = options.place.root();
+    for secret in redaction.redactor().known_secrets().secrets().take(SECRETS_SOUGHT) {
+        let Ok(text) = std::str::from_utf8(secret) else { continue };
+        let phrase = format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        // A secret without words cannot be asked for.
+        let Ok(Some(query)) = query_of(&[], &phrase) else { continue };
+        let (order, limit, within) = (Order::Newest, EVENTS_SOUGHT, root.as_deref());
+        let found = searcher.find(&SearchRequest { query: &query, order, offset: 0, limit, within })?;
+        let sessions: BTreeSet<_> = found.hits.iter().map(|hit| hit.session).filter(|id| !own.contains(id)).collect();
+        for session in sessions {
+            names.extend(searcher.session(session)?.map(|session| session.name.clone()));
         }
     }
-    if options.dry_run {
-        match options.json {
-            true => output.line(&harmless_json(&redaction.found().to_json()))?,
-            false => redaction::say(redaction.found(), "would be masked", output),
-        }
-        return Ok(if redaction.found().total() > 0 { ExitStatus::Done } else { ExitStatus::No });
-    }
-    let removed = clean_files(&holders, &mut redaction)?;
-    let archived = clean_archive(&store, &holders, &mut redaction, output)?;
-    clean_index(options, &store, &holders)?;
-    let files: Vec<PathBuf> = holders.files.iter().map(|(path, _)| path.clone()).collect();
-    if options.json {
-        output.line(&harmless_json(&report_json(redaction.masked(), &files, &removed)))?;
-        return Ok(ExitStatus::Done);
-    }
-    redaction.report(output);
-    let (files, archived) = (counted(files.len() as u64, "file"), counted(archived, "archived source"));
-    output.say(&format!("cleaned: {files}, {archived}, the index"));
-    for path in removed {
-        output.say(&harmless_line(&format!("removed: {} (it held the old content)", path.display())));
-    }
-    output.say("note: backups, other machines and the provider may still have the secrets; replace them");
-    Ok(ExitStatus::Done)
+    Ok(names.into_iter().collect())
 }
 
 fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
-    let (rows, paths) = match options.place.resolve(&options.input)? {
+    let (mut rows, mut paths): (Vec<SourceRow>, Vec<PathBuf>) = match options.place.resolve(&options.input)? {
         ResolvedName::Session(session) => {
             let paths = session.sources.iter().map(|row| row.path.clone()).collect();
             (session.sources.clone(), paths)
@@ -90,17 +215,25 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
             }
         }
     };
+    // The index may have found a journal as a session of its own.
+    let journals: Vec<PathBuf> = paths.iter().map(|path| recover::journal_path(path)).collect();
+    for journal in &journals {
+        let row = store.catalogue().and_then(|catalogue| catalogue.source_at(journal));
+        rows.extend(row.unwrap_or_default().filter(|row| rows.iter().all(|known| known.id != row.id)));
+    }
+    let native = Registry::built_in().named(stenograph::wire::NAME);
+    paths.extend(journals.iter().cloned());
     let (mut files, mut copies) = (Vec::new(), Vec::new());
     let archive = archive(store)?;
     for path in paths {
         let row = rows.iter().find(|row| row.path == path);
         let mut format = row.and_then(|row| Registry::built_in().named(&row.format));
+        format = format.or(native.filter(|_| journals.contains(&path)));
         if path.is_file() {
             if format.is_none() {
                 format = Some(input::open(&path, None, Passes::Once)?.format);
             }
             files.extend(format.map(|format| (path.clone(), format)));
-            files.extend(journal_of(&path));
         }
         let numbered = row.and_then(|row| row.archive_copy.as_deref()).and_then(|copy| copy.parse().ok());
         let numbered = numbered.and_then(|copy| archive.copy(stenograph_store::archive::CopyId(copy)));
@@ -121,16 +254,8 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
     Ok(Holders { rows, files, copies })
 }
 
-/// The journal beside a file.
-fn journal_of(path: &Path) -> Option<(PathBuf, &'static dyn Format)> {
-    let journal = recover::journal_path(path);
-    let native = Registry::built_in().named(stenograph::wire::NAME)?;
-    journal.is_file().then_some((journal, native))
-}
-
-/// Cleans the files in place. Returns the undo files that were removed.
-fn clean_files(holders: &Holders, redaction: &mut Redaction) -> Result<Vec<PathBuf>, CommandError> {
-    let mut removed = Vec::new();
+/// Cleans the files in place and removes their undo files.
+fn clean_files(holders: &Holders, redaction: &Redaction, masked: &mut Masked) -> Result<(), CommandError> {
     for (path, format) in &holders.files {
         let done = redact_file(path, *format, redaction.redactor()).map_err(|error| match error.problem {
             Problem::OpenElsewhere { .. } | Problem::Locked { .. } => {
@@ -138,26 +263,26 @@ fn clean_files(holders: &Holders, redaction: &mut Redaction) -> Result<Vec<PathB
             }
             _ => error.into(),
         })?;
-        redaction.add(&done.report);
-        removed.extend(done.undo_files);
+        masked.files.merge(&done.report);
+        masked.removed.extend(done.undo_files);
     }
-    Ok(removed)
+    Ok(())
 }
 
-/// Cleans all archived versions and removes the old bytes from the packs. Returns the number of copies.
+/// Cleans all archived versions and removes the old bytes from the packs.
 fn clean_archive(
     store: &Store,
     holders: &Holders,
-    redaction: &mut Redaction,
+    redaction: &Redaction,
+    masked: &mut Masked,
     output: &mut Output<'_>,
-) -> Result<u64, CommandError> {
+) -> Result<(), CommandError> {
     if !store.archive().is_dir() {
-        return Ok(0);
+        return Ok(());
     }
     let mut writer = archive_writer(store)?;
     for (copy, format) in &holders.copies {
-        let report = redact_copy(&mut writer, copy, *format, redaction.redactor())?;
-        redaction.add(&report);
+        masked.archive.merge(&redact_copy(&mut writer, copy, *format, redaction.redactor())?);
     }
     writer.commit(clock::millis())?;
     // An interrupted run may have left old bytes, so this runs even if nothing was masked now.
@@ -167,19 +292,15 @@ fn clean_archive(
         return Err(CommandError::new("damaged parts of the archive may still hold secrets")
             .hint("run steno archive verify --repair, then run this command again"));
     }
-    Ok(holders.copies.len() as u64)
+    Ok(())
 }
 
-/// Removes the sources from the index, with all words of their texts, and indexes the clean ones.
-fn clean_index(options: &Options, store: &Store, holders: &Holders) -> Result<(), CommandError> {
-    if store.catalogue().is_err() {
-        return Ok(());
-    }
-    let sources: Vec<_> = holders.rows.iter().map(|row| row.id).collect();
+/// Removes sources from the index, with all words of their texts, and indexes what is new or clean.
+fn index_again(options: &Options, store: &Store, sources: &[SourceId]) -> Result<(), CommandError> {
     let places = options.place.places(store)?;
     let (scope, archiving, now) = (IndexScope::All, Archiving::No, clock::nanoseconds());
     let plan = IndexPlan { places: &places, scope, archiving, memory: MEMORY, threads: 1, now };
-    remove(store, &sources, &plan)?;
+    remove(store, sources, &plan)?;
     update_index(store, &IndexPlan { archiving: Archiving::Yes, scope: IndexScope::All, ..plan }, &mut NoObserver)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::calls::CallOutcome;
 use crate::evidence::CallKind;
 use crate::json;
 use crate::model::{Event, Usage};
+use crate::render::view::UNKNOWN_TOOL;
 use crate::render::{Block, EventView, Shown, ViewKind, grouped};
 use crate::time::Time;
 use crate::wire;
@@ -102,6 +103,7 @@ impl HtmlStep {
                 }
                 format!("<b>{}</b>", escaped_line(&short))
             }
+            ViewKind::Result(_) if view.heading == UNKNOWN_TOOL => format!("<b>{UNKNOWN_TOOL}</b>"),
             ViewKind::Result(_) => format!("<b>result of {}</b>", escaped_line(&view.heading)),
             _ => {
                 let words = first_words(&first_text(view), PEEK_CHARS_MAX);

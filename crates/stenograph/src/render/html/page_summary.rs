@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::escape::{escaped_line, first_words};
 use super::event::{duration, first_text, short_count};
 use super::timeline::{SampleKind, SessionTimeline};
+use crate::evidence::UserQuestion;
 use crate::model::{Body, Event};
 use crate::render::{Block, EventView, ViewKind, grouped};
 
@@ -121,7 +122,9 @@ impl PageSummary {
         match kind {
             SampleKind::User if agent == 0 => {
                 self.prompts += 1;
-                let words = first_words(&first_text(view), PROMPT_CHARS_MAX);
+                // A command as people type it, and no text that the agent adds.
+                let question = UserQuestion::of(event).map(|question| question.text().to_owned());
+                let words = first_words(&question.unwrap_or_else(|| first_text(view)), PROMPT_CHARS_MAX);
                 self.entry(OutlineEntry { id: id.to_owned(), words, ..OutlineEntry::default() });
             }
             SampleKind::Compaction if self.is_compacting => {}
