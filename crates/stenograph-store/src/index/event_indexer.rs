@@ -144,6 +144,7 @@ impl<'w> EventIndexer<'w> {
         let summary = &mut self.summary;
         // A message that claims to repeat one that is not there is all there is of it, so its words are the session's.
         summary.header.add(event);
+        self.claims.is_query_aside = summary.header.is_query_aside;
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
@@ -227,6 +228,7 @@ impl<'w> EventIndexer<'w> {
         let mut saved = counts.splitn(5, ' ');
         let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
         let mut summary = row.summary.clone();
+        summary.header.is_query_aside = claims.is_query_aside;
         let repeats = (!format.info().traits.log).then(|| RepeatCheck::remembering(STATED_MAX));
         for slot in [&mut summary.messages, &mut summary.calls, &mut summary.errors, &mut summary.notes] {
             *slot = counts.next().unwrap_or(0);
