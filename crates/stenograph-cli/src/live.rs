@@ -1,5 +1,7 @@
 //! Finds the file for commands that show what happens now: a named file, or the one written last. The store follows the file.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::discover::FoundFile;
@@ -8,7 +10,7 @@ use stenograph_store::runs;
 
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::store::{ResolvedName, ResolvedSession, SessionArgs};
+use crate::store::{ResolvedName, ResolvedSession, SessionArgs, StoreArgs};
 
 /// The file to read. A recording may spread over a folder or have a journal beside it; the file written last has the newest
 /// events.
@@ -75,15 +77,26 @@ pub fn agents(place: &SessionArgs, name: &Path) -> Result<Vec<AgentFiles>, Comma
     Ok(found)
 }
 
-/// The transcripts that agents have written, the newest first.
-pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
+/// The transcripts that agents have written, the newest first: those in the agents' folders, and those of the sessions that the
+/// store has from elsewhere. With a root, those below it.
+pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
+    let root = place.home();
     if let Some(root) = root.given()
         && !root.is_dir()
     {
         return Err(CommandError::new(format!("{}: no such folder", root.display()))
             .hint("give an existing folder with --root DIR"));
     }
-    Ok(runs::transcripts(&root.places()))
+    let mut found = runs::transcripts(&root.places());
+    if root.given().is_none()
+        && let Ok(catalogue) = place.store()?.catalogue()
+    {
+        let known: HashSet<PathBuf> = found.iter().map(|file| file.path.clone()).collect();
+        let elsewhere = catalogue.existing_paths()?.into_iter().filter(|path| !known.contains(path));
+        found.extend(elsewhere.filter_map(|path| FoundFile::at(&path)));
+        found.sort_by_key(|file| Reverse(file.stat.modified_ns));
+    }
+    Ok(found)
 }
 
 /// The error for a search that found no transcript.

@@ -24,8 +24,9 @@ const HEADINGS: [(&str, Align); 8] = [
 /// The maximum length of a name.
 const NAME_LENGTH_MAX: usize = 24;
 
-/// The maximum length of a session's name. Only a name that shares more letters with another one is cut.
-const SESSION_LENGTH_MAX: usize = 19;
+/// The maximum length of a session's name on a terminal. Only a name that shares more letters with another one is cut; commands
+/// accept it with its ellipsis, and name the candidates.
+const SESSION_LENGTH_MAX: usize = 10;
 
 /// On a narrower terminal, names are shorter, and the columns MESSAGES and SIZE are left out.
 const WIDE: usize = 110;
@@ -103,12 +104,13 @@ impl ListView<'_> {
         let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
         let most = if self.width >= WIDE { NAME_LENGTH_MAX } else { NARROW_NAME_LENGTH_MAX };
         let short = |text: &str| table::truncated(&harmless_line(text), most);
+        let session_length = if self.width == usize::MAX { usize::MAX } else { SESSION_LENGTH_MAX };
         match row {
             SessionRow::Session { session, depth } => [
                 format!(
                     "{}{}",
                     indent(depth.unwrap_or(0)),
-                    table::truncated(&harmless_line(&self.shorts.name(session)), SESSION_LENGTH_MAX)
+                    table::truncated(&harmless_line(&self.shorts.name(session)), session_length)
                 ),
                 short(&session.agent),
                 session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
@@ -156,7 +158,7 @@ fn title(session: &Session, depth: Option<usize>) -> String {
         (Some(1..), Some((_, link))) => format!("[{link} it] "),
         _ => String::new(),
     };
-    let about = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+    let about = session.about();
     let pin = if session.marks.pinned { PIN } else { "" };
     let tags: String = session.marks.tags.iter().map(|tag| format!(" #{tag}")).collect();
     format!("{pin}{gone}{link}{about}{tags}")
