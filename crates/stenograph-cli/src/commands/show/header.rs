@@ -32,7 +32,7 @@ pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Resul
     let notes = session.marks.notes.len() as u64;
     facts.extend((notes > 0).then(|| counted(notes, "note")));
     Ok(Header {
-        title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
+        title: session.about(),
         place: vec![
             session.agent.clone(),
             session.project.as_ref().map(|project| project.name.clone()).unwrap_or_default(),
