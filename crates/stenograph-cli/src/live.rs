@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::discover::FoundFile;
+use stenograph_store::discover::{FileId, FoundFile};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::runs;
 
@@ -91,9 +91,10 @@ pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
     if root.given().is_none()
         && let Ok(catalogue) = place.store()?.catalogue()
     {
-        let known: HashSet<PathBuf> = found.iter().map(|file| file.path.clone()).collect();
-        let elsewhere = catalogue.existing_paths()?.into_iter().filter(|path| !known.contains(path));
-        found.extend(elsewhere.filter_map(|path| FoundFile::at(&path)));
+        // A folder may be reached by several paths.
+        let known: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
+        let elsewhere = catalogue.existing_paths()?.into_iter().filter_map(|path| FoundFile::at(&path));
+        found.extend(elsewhere.filter(|file| !known.contains(&file.stat.id)));
         found.sort_by_key(|file| Reverse(file.stat.modified_ns));
     }
     Ok(found)

@@ -16,7 +16,7 @@ use stenograph::ledger::{CallDetail, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{FoundFile, PathHints, Places, Stat, discover};
+use crate::discover::{FileId, FoundFile, PathHints, Places, Stat, discover};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
 use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
@@ -180,13 +180,12 @@ fn known_elsewhere(
         UseIndex::Yes => None,
         UseIndex::No => request.store.catalogue().ok().map(|catalogue| catalogue.stamps()).transpose()?,
     };
-    let found: HashSet<&Path> = found.iter().map(|file| file.path.as_path()).collect();
+    // A folder may be reached by several paths.
+    let found: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
     let known = stamps.as_ref().unwrap_or(known).iter().filter(|(_, known)| known.gone == Gone::There);
-    let paths = known.map(|(path, _)| path.as_path()).filter(|path| {
-        let is_below = request.below.is_empty() || request.below.iter().any(|below| path.starts_with(below));
-        is_below && !found.contains(path)
-    });
-    Ok(paths.filter_map(FoundFile::at).collect())
+    let is_below = |path: &Path| request.below.is_empty() || request.below.iter().any(|below| path.starts_with(below));
+    let paths = known.map(|(path, _)| path.as_path()).filter(|path| is_below(path));
+    Ok(paths.filter_map(FoundFile::at).filter(|file| !found.contains(&file.stat.id)).collect())
 }
 
 /// The archive, and its copies of the named files that are gone; `None` if none is gone.

@@ -253,7 +253,7 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
         ["type", "q"],
     ]);
     if let Some(done) = watched(&folder, "replay a", &steps) {
-        done.ends(0).says("stopped at event 3 of 7; continue with --start 3");
+        done.ends(0).says("stopped at event 3 of 7").says("continue with: steno replay a --start 3");
         assert!(done.0["colours"].as_u64().unwrap() > 0);
     }
 }
