@@ -41,7 +41,8 @@ impl OutputFile {
 
     /// Refuses to fill a terminal with what is not for people.
     pub fn must_not_fill_terminal(&self, output: &Output<'_>) -> Result<(), CommandError> {
-        match self.path() {
+        // A user who writes -o - wants it there.
+        match &self.output {
             None if output.is_terminal() => Err(CommandError::new("the result is not for a terminal")
                 .hint("name a file with -o, or pass the output to another program")),
             _ => Ok(()),

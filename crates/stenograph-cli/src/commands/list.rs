@@ -111,7 +111,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             (found, total)
         }
     };
-    if found.is_empty() && options.gone && catalogue.session_count()? > 0 {
+    let is_narrowed = !options.query.is_empty() || options.filter.all().iter().any(|(_, value)| value.is_some());
+    if found.is_empty() && options.gone && !is_narrowed && catalogue.session_count()? > 0 {
         return Err(CommandError::not_found("no session's file is gone").hint("steno list lists all sessions"));
     }
     if found.is_empty() {

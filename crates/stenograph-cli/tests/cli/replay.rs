@@ -341,7 +341,7 @@ fn printing_to_a_terminal_leaves_its_settings_unchanged() {
 fn a_transcript_does_nothing_to_the_terminal_it_is_written_to() {
     let folder = Folder::with("a", NATIVE.replace("Fix the test.", "Fix\\u001b[31m the \u{9b}31m test. Walrus"));
     for line in
-        ["convert a --to chibi-markdown", "cut a --events 2", "trim a --max-tokens 100000", "export a --to json"]
+        ["convert a --to chibi-markdown -o -", "cut a --events 2", "trim a --max-tokens 100000", "export a --to json"]
     {
         let steps = serde_json::json!([["see", "Walrus"]]);
         if let Some(done) = watched(&folder, line, &steps) {

@@ -24,7 +24,7 @@ const WIDTHS_NARROW: [usize; 7] = [16, 11, 12, 8, 0, 0, 26];
 const WIDTHS_WIDE: [usize; 7] = [20, 12, 16, 8, 12, 7, 30];
 const WIDTHS_ELSEWHERE: [usize; 7] = [64, 20, 40, 12, 24, 8, 60];
 
-/// On a narrower terminal, the columns LAST TOOL and CONTEXT are left out.
+/// On a narrower terminal, the columns LAST TOOL and CONTEXT are left out, and PROJECT if sessions have titles.
 const WIDE: usize = 118;
 
 /// How much of a session's id is shown on a terminal: enough to tell apart ids that begin with the same second.
@@ -47,11 +47,18 @@ pub fn lines(runs: &[&RunLook], labels: &SessionLabels, now_ms: i64, width: usiz
         table::lines(headings, &rows, width)
     } else {
         let [session, agent, project, active, _, _, state, title] = headings;
-        let narrow = |[session, agent, project, active, _, _, state, title]: [String; 8]| {
-            [session, agent, project, active, state, title]
+        // The title says more than the project.
+        let has_titles = !title.0.is_empty();
+        let narrow = |[session, agent, project, active, _, _, state, title]: [String; 8]| match has_titles {
+            true => [session, agent, active, state, title],
+            false => [session, agent, project, active, state],
         };
-        let rows: Vec<[String; 6]> = rows.into_iter().map(narrow).collect();
-        table::lines([session, agent, project, active, state, title], &rows, width)
+        let rows: Vec<[String; 5]> = rows.into_iter().map(narrow).collect();
+        let headings = match has_titles {
+            true => [session, agent, active, state, title],
+            false => [session, agent, project, active, state],
+        };
+        table::lines(headings, &rows, width)
     };
     let mut lines = lines.into_iter();
     let heading = lines.next().unwrap_or_default();
