@@ -35,10 +35,11 @@ fn explained(text: &str) -> CommandError {
         error = error.hint(tip.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     if error.hints().is_empty() {
-        let usage = paragraphs.iter().find_map(|paragraph| paragraph.strip_prefix("Usage: ")).unwrap_or("steno");
+        // Only some errors state the command.
+        let usage = paragraphs.iter().find_map(|paragraph| paragraph.strip_prefix("Usage: ")).unwrap_or_default();
         let is_name = |word: &&str| !word.starts_with(['[', '<', '-']);
-        let command: Vec<&str> = usage.split_whitespace().take_while(is_name).collect();
-        error = error.hint(format!("{} --help lists the options", command.join(" ")));
+        let command: String = usage.split_whitespace().take_while(is_name).map(|word| format!("{word} ")).collect();
+        error = error.hint(format!("{command}--help lists the options"));
     }
     error
 }
@@ -73,7 +74,7 @@ mod tests {
     fn an_error_of_the_parser_is_one_line_with_a_hint() {
         let (message, hints) = lines(&["steno", "list", "--limit", "x"]);
         assert_eq!(message, "invalid value 'x' for '--limit <N>': expected a whole number");
-        assert_eq!(hints, ["steno list --help lists the options"]);
+        assert_eq!(hints, ["--help lists the options"]);
         let (message, hints) = lines(&["steno", "list", "--limt", "3"]);
         assert_eq!(message, "unexpected argument '--limt' found");
         assert_eq!(hints, ["a similar argument exists: '--limit'"]);
