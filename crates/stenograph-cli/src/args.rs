@@ -9,6 +9,7 @@ use crate::commands::{
     tail, trim, undo, usage,
 };
 use crate::output::ColourChoice;
+use crate::store::StoreArgs;
 
 /// Keep, search, convert and record transcripts of AI agents
 ///
@@ -39,6 +40,8 @@ pub struct Args {
     /// Print directly instead of through a pager
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_pager: bool,
+    #[command(flatten)]
+    pub place: StoreArgs,
     /// The command to run.
     #[command(subcommand)]
     pub command: Option<Verb>,
@@ -50,7 +53,7 @@ const GLOBAL: &str = "Global options";
 const EXAMPLES: &str = "\
 Examples:
   steno demo                       create a sample conversation and a short tour
-  steno index                      find, archive and index all transcripts
+  steno index                      find, keep and index all transcripts
   steno find 'flaky test'          find the session that mentions it
   steno show latest                read the newest session
   steno usage --by model           show tokens and cost per model

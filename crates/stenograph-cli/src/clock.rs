@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Unit, Zoned, ZonedRound};
+use jiff::{Span, Timestamp, Unit, Zoned, ZonedRound};
 use stenograph::time::{Precision, Time, shown};
 pub use stenograph_store::sessions::iso;
 
@@ -92,20 +92,13 @@ pub fn millis() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// The seconds of a duration: `90s`, `30m`, `24h`, `7d`, `2w`.
+/// The seconds of an age, spelled as for `--since`: `90s`, `30m`, `24h`, `7d`, `2w`, `3mo`, `1y`.
 pub fn duration_seconds(text: &str) -> Option<i64> {
-    let unit = text.chars().next_back()?;
-    let scale = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 60 * 60,
-        'd' => 24 * 60 * 60,
-        'w' => 7 * 24 * 60 * 60,
-        _ => return None,
-    };
-    let number = text.strip_suffix(unit)?;
-    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    number.parse::<i64>().ok().filter(|_| plain)?.checked_mul(scale)
+    let span = text.parse().ok().filter(|span: &Span| !span.is_negative())?;
+    // A month and a year count back from now, in a time zone whose days have 24 hours.
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    let before = now.checked_sub(span).ok()?;
+    Some(now.timestamp().as_second() - before.timestamp().as_second())
 }
 
 #[cfg(test)]
@@ -124,7 +117,9 @@ mod tests {
     fn a_duration_is_a_number_and_a_unit() {
         assert_eq!(duration_seconds("90m"), Some(5400));
         assert_eq!(duration_seconds("2w"), Some(14 * 24 * 60 * 60));
-        for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
+        assert!(duration_seconds("1y").is_some_and(|year| (365..=366).contains(&(year / 86_400))));
+        assert!(duration_seconds("3mo").is_some_and(|months| (89..=92).contains(&(months / 86_400))));
+        for bad in ["", "d", "7", "-7d", "99999999999999999999d", "7é"] {
             assert_eq!(duration_seconds(bad), None, "{bad}");
         }
     }

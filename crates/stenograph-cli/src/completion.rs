@@ -6,8 +6,11 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use stenograph::formats::FORMATS;
+use stenograph::model::{Kind, Role};
+use stenograph::query::fields;
 use stenograph_store::index::catalogue::IndexedSession;
 
+use crate::config::SETTINGS;
 use crate::output::{harmless_line, shortened};
 use crate::store::{LATEST, StoreArgs};
 use stenograph_store::sessions::ShortNames;
@@ -52,17 +55,55 @@ pub fn model() -> ArgValueCompleter {
 
 /// Completes a tag of a session.
 pub fn tag() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let catalogue = StoreArgs::default().store().ok().and_then(|store| store.catalogue().ok());
-        let marks = catalogue.and_then(|catalogue| catalogue.marks().ok()).unwrap_or_default();
-        matching(current, marks.into_values().flat_map(|marks| marks.tags))
-    })
+    ArgValueCompleter::new(|current: &OsStr| matching(current, tags().into_iter()))
+}
+
+fn tags() -> Vec<String> {
+    let catalogue = StoreArgs::default().store().ok().and_then(|store| store.catalogue().ok());
+    let marks = catalogue.and_then(|catalogue| catalogue.marks().ok()).unwrap_or_default();
+    marks.into_values().flat_map(|marks| marks.tags).collect()
 }
 
 /// Completes the name of an agent.
 pub fn agent() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         matching(current, FORMATS.iter().map(|format| format.info().agent.to_owned()))
+    })
+}
+
+/// Completes the name of a setting.
+pub fn setting() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, SETTINGS.iter().map(|setting| setting.key.to_owned())))
+}
+
+/// Completes a kind or a role.
+pub fn kind() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let kinds = Kind::WORDS.iter().map(|(word, _)| (*word).to_owned());
+        matching(current, kinds.chain(Role::ALL.map(|role| role.name().to_owned())))
+    })
+}
+
+/// Completes a word of a query: the name of a field, or the value of a field.
+pub fn query() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let typed = current.to_string_lossy();
+        let Some((field, _)) = typed.split_once(':') else {
+            return matching(current, fields().into_iter().map(|(field, _)| format!("{field}:")));
+        };
+        let values: Vec<String> = match field {
+            "agent" => FORMATS.iter().map(|format| format.info().agent.to_owned()).collect(),
+            "project" => {
+                sessions().into_iter().filter_map(|session| session.project.map(|project| project.name)).collect()
+            }
+            "model" => sessions().into_iter().filter_map(|session| session.model).collect(),
+            "tag" => tags(),
+            field => {
+                let known = fields().into_iter().find(|(name, _)| *name == field);
+                known.into_iter().flat_map(|(_, values)| values).map(str::to_owned).collect()
+            }
+        };
+        matching(current, values.into_iter().map(|value| format!("{field}:{value}")))
     })
 }
 
@@ -97,8 +138,7 @@ fn session_candidates(current: &OsStr) -> Vec<CompletionCandidate> {
         if harmless_line(&name) != name {
             continue;
         }
-        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
-        let help = format!("{} {}", session.agent, shortened(&harmless_line(title), TITLE_LENGTH_MAX));
+        let help = format!("{} {}", session.agent, shortened(&harmless_line(&session.about()), TITLE_LENGTH_MAX));
         offered.push(CompletionCandidate::new(name).help(Some(help.trim_end().to_owned().into())));
     }
     let ordered = offered.into_iter().enumerate();

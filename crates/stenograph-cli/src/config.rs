@@ -23,6 +23,8 @@ pub struct Setting {
     pub kind: SettingKind,
     /// The value if no file and no variable sets it.
     pub default: Option<Value>,
+    /// A few words about it, for the help.
+    pub short: &'static str,
     /// Its description.
     pub about: &'static str,
 }
@@ -58,6 +60,7 @@ pub static AUTO_SAVE_CHAT_HISTORY: Setting = Setting {
     variable: "CYCOD_AUTO_SAVE_CHAT_HISTORY",
     kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
+    short: "also save chat histories in ~/.cycod/history",
     about: "also save the chat history in ~/.cycod/history when recording to cycod",
 };
 
@@ -67,6 +70,7 @@ pub static AUTO_SAVE_TRAJECTORY: Setting = Setting {
     variable: "CYCOD_AUTO_SAVE_TRAJECTORY",
     kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
+    short: "also save trajectories there",
     about: "also save the trajectory there when recording to cycod",
 };
 
@@ -76,6 +80,7 @@ pub static MAX_CHAT_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_CHAT_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
+    short: "token limit of a conversation; 0 means no limit",
     about: "token limit of a conversation, unless --max-tokens is given; 0 means no limit",
 };
 
@@ -85,6 +90,7 @@ pub static MAX_PROMPT_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_PROMPT_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
+    short: "token limit of a user message",
     about: "token limit of a user message, unless --max-prompt-tokens is given; 0 means no limit",
 };
 
@@ -94,6 +100,7 @@ pub static MAX_TOOL_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_TOOL_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
+    short: "token limit of a tool result",
     about: "token limit of a tool result, unless --max-tool-tokens is given; 0 means no limit",
 };
 
@@ -103,6 +110,7 @@ pub static REDACT_ALLOW: Setting = Setting {
     variable: "STENO_REDACT_ALLOW",
     kind: SettingKind::Patterns,
     default: None,
+    short: "regular expressions of texts that are never masked",
     about: "regular expressions of texts that are never masked",
 };
 
@@ -112,6 +120,7 @@ pub static REDACT_PATTERNS: Setting = Setting {
     variable: "STENO_REDACT_PATTERNS",
     kind: SettingKind::Patterns,
     default: None,
+    short: "regular expressions of further secrets",
     about: "regular expressions of further secrets; a group marks the part to mask",
 };
 

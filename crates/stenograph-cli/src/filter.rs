@@ -97,7 +97,7 @@ pub fn query_of(conditions: &[Condition<'_>], text: &str) -> Result<Option<Query
     for (name, value) in conditions {
         let Some(value) = value else { continue };
         let value = match (*name, *value) {
-            ("project", ".") => format!("={}", project_here()?.key()),
+            ("project", "." | "./") => format!("={}", project_here()?.key()),
             (_, value) => value.to_owned(),
         };
         if matches!(*name, "since" | "until") {

@@ -11,8 +11,9 @@ use crate::error::CommandError;
 /// Whose home folder is looked into.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Root {
-    /// Use DIR as the home folder: search all of it, keep the store in it unless STENO_HOME is set, and ignore other environment
-    /// variables
+    /// Use DIR as the home folder
+    ///
+    /// steno searches all of DIR, keeps the store in it unless STENO_HOME is set, and ignores other environment variables.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! Opens a name from the command line as a source and detects its format by content; `--from` overrides detection.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
 use stenograph::format::Format;
@@ -13,7 +14,7 @@ use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::replaced_files;
 pub use stenograph_store::read::Flow;
 use stenograph_store::source_file::{Confidence, Recognized};
-use stenograph_store::{Passes, Place, Problem, Source, read};
+use stenograph_store::{Passes, Place, Problem, Source, SpooledInput, read};
 
 use crate::error::CommandError;
 use crate::output::{Output, counted};
@@ -24,6 +25,27 @@ use crate::store::{ResolvedName, SessionArgs};
 pub struct TranscriptInput {
     pub source: Source,
     pub format: &'static dyn Format,
+}
+
+/// Standard input for commands that need the path of a file: `-` becomes a private file, which is removed with this value.
+#[derive(Debug, Default)]
+pub struct StandardInput(OnceCell<SpooledInput>);
+
+impl StandardInput {
+    /// The path to read for a name.
+    pub fn path(&self, name: &Path) -> Result<PathBuf, CommandError> {
+        if name != Path::new("-") {
+            return Ok(name.to_owned());
+        }
+        let spooled = match self.0.get() {
+            Some(spooled) => spooled,
+            None => {
+                let read = SpooledInput::read()?;
+                self.0.get_or_init(|| read)
+            }
+        };
+        Ok(spooled.path().to_owned())
+    }
 }
 
 /// Opens a path (`-` is standard input) and detects its format.

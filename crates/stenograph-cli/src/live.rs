@@ -1,14 +1,16 @@
 //! Finds the file for commands that show what happens now: a named file, or the one written last. The store follows the file.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::discover::FoundFile;
+use stenograph_store::discover::{FileId, FoundFile};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::runs;
 
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::store::{ResolvedName, ResolvedSession, SessionArgs};
+use crate::store::{ResolvedName, ResolvedSession, SessionArgs, StoreArgs};
 
 /// The file to read. A recording may spread over a folder or have a journal beside it; the file written last has the newest
 /// events.
@@ -75,15 +77,27 @@ pub fn agents(place: &SessionArgs, name: &Path) -> Result<Vec<AgentFiles>, Comma
     Ok(found)
 }
 
-/// The transcripts that agents have written, the newest first.
-pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
+/// The transcripts that agents have written, the newest first: those in the agents' folders, and those of the sessions that the
+/// store has from elsewhere. With a root, those below it.
+pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
+    let root = place.home();
     if let Some(root) = root.given()
         && !root.is_dir()
     {
         return Err(CommandError::new(format!("{}: no such folder", root.display()))
             .hint("give an existing folder with --root DIR"));
     }
-    Ok(runs::transcripts(&root.places()))
+    let mut found = runs::transcripts(&root.places());
+    if root.given().is_none()
+        && let Ok(catalogue) = place.store()?.catalogue()
+    {
+        // A folder may be reached by several paths.
+        let known: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
+        let elsewhere = catalogue.existing_paths()?.into_iter().filter_map(|path| FoundFile::at(&path));
+        found.extend(elsewhere.filter(|file| !known.contains(&file.stat.id)));
+        found.sort_by_key(|file| Reverse(file.stat.modified_ns));
+    }
+    Ok(found)
 }
 
 /// The error for a search that found no transcript.

@@ -29,6 +29,7 @@ mod store;
 mod table;
 mod terminal;
 mod tokenizer;
+mod usage_error;
 
 use std::process::ExitCode;
 
@@ -44,11 +45,7 @@ fn main() -> ExitCode {
     let parsed = args::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
-        Err(error) => {
-            // A reader who closes the help early causes no failure.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return usage_error::print(&error),
     };
     let zone = if args.utc { Some(jiff::tz::TimeZone::UTC) } else { args.timezone.clone() };
     if let Some(zone) = zone {
@@ -56,8 +53,11 @@ fn main() -> ExitCode {
     }
     let mut output = Output::standard(args.color, !args.no_pager);
     let ended = match &args.command {
+        Some(_) if args.place.root().is_some() => {
+            Err(CommandError::new("--root belongs after the command").hint("write steno COMMAND --root DIR"))
+        }
         Some(command) => commands::run(command, &mut output),
-        None if output.is_terminal() => overview::run(&mut output),
+        None if output.is_terminal() || args.place.root().is_some() => overview::run(&args.place, &mut output),
         None => {
             output.say(&args::command().render_long_help().to_string());
             return ExitCode::from(2);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use stenograph_store::{Existing, NewFile, NewFileOptions, Source};
 
 use crate::error::CommandError;
+use crate::output::Output;
 
 /// The options of every command that writes a result.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,6 +36,16 @@ impl OutputFile {
                 Err(CommandError::new("standard output is also the input").hint("write to another file"))
             }
             None => Ok(None),
+        }
+    }
+
+    /// Refuses to fill a terminal with what is not for people.
+    pub fn must_not_fill_terminal(&self, output: &Output<'_>) -> Result<(), CommandError> {
+        // A user who writes -o - wants it there.
+        match &self.output {
+            None if output.is_terminal() => Err(CommandError::new("the result is not for a terminal")
+                .hint("name a file with -o, or pass the output to another program")),
+            _ => Ok(()),
         }
     }
 

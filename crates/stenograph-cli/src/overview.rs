@@ -11,7 +11,7 @@ use stenograph_store::index::catalogue::Catalogue;
 
 use crate::commands::{list, status};
 use crate::error::{CommandError, ExitStatus};
-use crate::output::{Output, TextStyle, counted};
+use crate::output::{Output, TextStyle, counted, grouped};
 use crate::store::StoreArgs;
 use crate::{clock, live, table, terminal};
 
@@ -35,12 +35,11 @@ const NEXT: [(&str, &str); 5] = [
     ("steno --help", "all commands"),
 ];
 
-pub fn run(output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let place = StoreArgs::default();
+pub fn run(place: &StoreArgs, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = place.store()?;
-    let found = live::transcripts(place.home())?;
+    let found = live::transcripts(place)?;
     match store.catalogue() {
-        Ok(catalogue) => show(&store, &catalogue, &found, output)?,
+        Ok(catalogue) => show(place, &store, &catalogue, &found, output)?,
         Err(error) if error.problem == Problem::IndexMissing => introduce(&found, output)?,
         Err(error) => return Err(error.into()),
     }
@@ -69,12 +68,13 @@ fn introduce(found: &[FoundFile], output: &mut Output<'_>) -> Result<(), Command
 }
 
 fn show(
+    place: &StoreArgs,
     store: &Store,
     catalogue: &Catalogue,
     found: &[FoundFile],
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    let agents = status::attention(AGENTS_MAX, table::screen_width(), output.colour())?;
+    let agents = status::attention(place, AGENTS_MAX, table::screen_width(), output.colour())?;
     if !agents.is_empty() {
         heading("Agents", "steno status", output)?;
         agents.iter().try_for_each(|line| output.line(line))?;
@@ -85,10 +85,12 @@ fn show(
         return introduce(found, output);
     }
     let name = if catalogue.pinned_sessions()?.is_empty() { "Latest sessions" } else { "Pinned and latest sessions" };
-    heading(name, &format!("of {}", counted(count, "session")), output)?;
     let taken = OTHER_LINES + if agents.is_empty() { 0 } else { agents.len() + 2 };
     let room = terminal::height().unwrap_or(24).saturating_sub(taken).clamp(3, SESSIONS_MAX);
-    for line in list::newest(catalogue, room, output)? {
+    let sessions = list::newest(catalogue, room, output)?;
+    // The first line is the heading of the table.
+    heading(name, &format!("{} of {}", sessions.len().saturating_sub(1), grouped(count)), output)?;
+    for line in sessions {
         output.line(&line)?;
     }
     output.line("")?;

@@ -125,7 +125,7 @@ impl Redaction {
         let secrets = self.found.count_of(FindingClass::Secret);
         if secrets > 0 {
             output.say(&format!("warning: the input has {}", counted(secrets, "likely secret")));
-            output.say("hint: mask them with --redact; list them with steno check --secrets");
+            output.say("hint: mask them with --redact; list them with steno check --secrets SESSION");
         }
     }
 }

@@ -2,12 +2,14 @@
 
 mod session;
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::IndexedSession;
 
 use crate::error::CommandError;
 use crate::home::Root;
@@ -58,6 +60,19 @@ impl std::ops::Deref for SessionArgs {
     }
 }
 
+/// What tables call a session that the index knows.
+#[derive(Clone, Debug)]
+pub struct SessionLabel {
+    /// The beginning of its id that other commands accept.
+    pub short: String,
+    /// Its title, or the first question.
+    pub title: String,
+    pub project: Option<String>,
+}
+
+/// The labels of sessions, by their ids.
+pub type SessionLabels = HashMap<String, SessionLabel>;
+
 /// The sign of a pinned session before its title.
 pub const PIN: &str = "* ";
 
@@ -76,6 +91,25 @@ impl StoreArgs {
     /// The folder given instead of the home folder, as an absolute path.
     pub fn root(&self) -> Option<PathBuf> {
         self.root.given().map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))
+    }
+
+    /// The labels of those of these sessions that the index knows; none without an index.
+    pub fn labels<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<SessionLabels, CommandError> {
+        let Ok(catalogue) = self.store()?.catalogue() else { return Ok(SessionLabels::new()) };
+        let mut sessions = Vec::new();
+        for name in names.collect::<BTreeSet<&str>>() {
+            // A prefix is an id of its own if a session has it; with several agents it is not unique.
+            let mut found = catalogue.sessions_named(name)?;
+            found.retain(|session| session.name == name);
+            sessions.extend(found.pop().filter(|_| found.is_empty()));
+        }
+        let shorts = ShortNames::of_some(&catalogue, &sessions.iter().collect::<Vec<_>>())?;
+        let label = |session: &IndexedSession| SessionLabel {
+            short: shorts.name(session),
+            title: session.about(),
+            project: session.project.as_ref().map(|project| project.name.clone()),
+        };
+        Ok(sessions.iter().map(|session| (session.name.clone(), label(session))).collect())
     }
 
     /// The store: at `STENO_HOME`, else below the home folder or its replacement.

@@ -11,8 +11,11 @@ use crate::terminal::fitted;
 /// The width of a line if the terminal's width is unknown.
 const WIDTH_DEFAULT: usize = 120;
 
-/// The minimum width of the last column.
+/// The last column has at least this width, unless the other columns are at their minimum.
 const LAST_WIDTH_MIN: usize = 20;
+
+/// A column of words is not made narrower than this to give the last column room.
+const WORD_WIDTH_MIN: usize = 8;
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +44,15 @@ pub fn lines_at_least<const N: usize>(
         }
     }
     if let Some((last, before)) = widths.split_last_mut() {
-        let taken: usize = before.iter().map(|width| width + 2).sum();
-        *last = (*last).min(width.saturating_sub(taken).max(LAST_WIDTH_MIN));
+        let taken = |before: &[usize]| before.iter().map(|width| width + 2).sum::<usize>();
+        let wanted = (*last).min(LAST_WIDTH_MIN);
+        while taken(before).saturating_add(wanted) > width {
+            let words = before.iter_mut().zip(headings).filter(|(_, (_, align))| *align == Align::Left);
+            let widest = words.map(|(width, _)| width).max().filter(|width| **width > WORD_WIDTH_MIN);
+            let Some(widest) = widest else { break };
+            *widest -= 1;
+        }
+        *last = (*last).min(width.saturating_sub(taken(before)));
     }
     let line = |cells: &[String; N]| {
         let cells = cells.iter().zip(widths).zip(headings).map(|((cell, width), (_, align))| {
@@ -91,6 +101,17 @@ pub fn display_width(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_row_is_wider_than_the_screen() {
+        let row = ["x".repeat(10), "y".repeat(14), "z".repeat(14), "100d ago".to_owned(), "word ".repeat(20)];
+        let headings = ["SESSION", "AGENT", "PROJECT", "LAST", "TITLE"].map(|heading| (heading, Align::Left));
+        for width in [60, 80, 120] {
+            let widest =
+                lines(headings, std::slice::from_ref(&row), width).iter().map(|line| display_width(line)).max();
+            assert!(widest.is_some_and(|widest| widest <= width), "{width}: {widest:?}");
+        }
+    }
 
     #[test]
     fn the_width_of_the_screen_limits_the_last_column() {

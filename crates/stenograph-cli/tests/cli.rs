@@ -72,6 +72,8 @@ mod list_tree;
 mod mark;
 #[path = "cli/nested.rs"]
 mod nested;
+#[path = "cli/newcomer.rs"]
+mod newcomer;
 #[path = "cli/pick.rs"]
 mod pick;
 #[path = "cli/readme.rs"]

@@ -175,7 +175,7 @@ pub enum Problem {
     #[error("cannot be written")]
     Unwritable,
     /// A text is not a tag.
-    #[error("is not a valid tag")]
+    #[error("not a valid tag")]
     BadTag,
     /// A title or note is empty.
     #[error("the text is empty")]

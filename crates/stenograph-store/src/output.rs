@@ -340,6 +340,25 @@ pub fn fresh_folder(prefix: &str) -> Result<PathBuf, Error> {
     Ok(folder.keep())
 }
 
+/// Standard input as a private file, for commands that read a file by its path. The file is removed with the value.
+#[derive(Debug)]
+pub struct SpooledInput(tempfile::NamedTempFile);
+
+impl SpooledInput {
+    /// Reads standard input to its end.
+    pub fn read() -> Result<SpooledInput, Error> {
+        let failed = |error| Error::from_system(&Place::Temporary, Problem::Unwritable, error);
+        let file = tempfile::Builder::new().prefix("steno-").tempfile().map_err(failed)?;
+        io::copy(&mut io::stdin().lock(), &mut file.as_file()).map_err(failed)?;
+        Ok(SpooledInput(file))
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,9 @@ use std::path::{Component, Path, PathBuf};
 
 pub use remote::normal;
 
+use crate::Error;
+use crate::index::catalogue::Catalogue;
+
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
@@ -177,15 +180,35 @@ fn plain(path: &Path) -> PathBuf {
     plain.map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
-/// The project names of folders, each looked up once.
+/// The project names of sessions and folders, each looked up once. The project of a session that the index knows is the one that
+/// the index states, in whichever folder its agent worked.
 #[derive(Debug, Default)]
-pub struct ProjectNames(HashMap<String, Vec<String>>);
+pub struct ProjectNames {
+    sessions: HashMap<String, Vec<String>>,
+    folders: HashMap<String, Vec<String>>,
+}
 
 impl ProjectNames {
-    /// All names of the project of a folder, and the folder.
-    pub fn names(&mut self, folder: &str) -> &[String] {
-        if !self.0.contains_key(folder) {
-            self.0.insert(
+    /// The names of projects, with those of the sessions that the index knows.
+    pub fn of(catalogue: &Catalogue) -> Result<ProjectNames, Error> {
+        let sessions = catalogue.session_projects()?.into_iter().map(|(session, project)| {
+            let names = [Some(project.name), Some(project.root), project.remote].into_iter().flatten();
+            (session, names.collect())
+        });
+        Ok(ProjectNames { sessions: sessions.collect(), folders: HashMap::new() })
+    }
+
+    /// All names of the project of a session or else of a folder, and the folder.
+    pub fn names(&mut self, folder: &str, session: Option<&str>) -> Vec<String> {
+        match session.and_then(|session| self.sessions.get(session)) {
+            Some(names) => names.iter().cloned().chain([folder.to_owned()]).collect(),
+            None => self.names_of_folder(folder).to_vec(),
+        }
+    }
+
+    fn names_of_folder(&mut self, folder: &str) -> &[String] {
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(
                 folder.to_owned(),
                 // The folder itself is a name too, as it is in the index.
                 Project::of(Path::new(folder))
@@ -195,12 +218,15 @@ impl ProjectNames {
                     .collect(),
             );
         }
-        self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
+        self.folders.get(folder).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The display name of the project of a folder.
-    pub fn name(&mut self, folder: &str) -> String {
-        self.names(folder).first().cloned().unwrap_or_default()
+    /// The display name of the project of a session, or else of a folder.
+    pub fn name(&mut self, folder: &str, session: Option<&str>) -> String {
+        match session.and_then(|session| self.sessions.get(session)?.first()) {
+            Some(name) => name.clone(),
+            None => self.names_of_folder(folder).first().cloned().unwrap_or_default(),
+        }
     }
 }
 

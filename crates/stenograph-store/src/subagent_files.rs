@@ -45,6 +45,21 @@ pub fn of_session_file(path: &Path, format: &'static dyn Format) -> Vec<Subagent
     found
 }
 
+/// The session in whose folder a file lies, by the homes of its format; the file of the session must be beside that folder.
+pub(crate) fn session_above(path: &Path, format: &'static dyn Format) -> Option<String> {
+    let info = format.info();
+    info.homes.iter().filter_map(|home| home.split_once("<session>/")).find_map(|(_, below)| {
+        let mut above = path;
+        for step in below.rsplit('/') {
+            Pattern::of(step).matches(above.file_name()?.to_str()?)?;
+            above = above.parent()?;
+        }
+        let session = above.file_name()?.to_str()?;
+        let beside = above.with_file_name(format!("{session}.{}", info.extension));
+        beside.is_file().then(|| session.to_owned())
+    })
+}
+
 /// The placeholder of a side conversation in a home.
 const THREAD: &str = "<thread>";
 
@@ -106,6 +121,11 @@ mod tests {
         };
         assert_eq!(found("s1.jsonl"), ["a4", "a1", "a2"]);
         assert!(found("s3.jsonl").is_empty());
+        let above = |name: &str| session_above(&root.join(name), format);
+        assert_eq!(above("s1/subagents/workflows/w/journal.jsonl").as_deref(), Some("s1"));
+        // The file of this session is not there.
+        assert_eq!(above("s2/subagents/agent-a3.jsonl"), None);
+        assert_eq!(above("s1.jsonl"), None);
         assert!(found("agent-a4.jsonl").is_empty());
     }
 }

@@ -5,7 +5,7 @@ mod grown;
 mod job;
 mod known;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use stenograph::ledger::{CallDetail, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{FoundFile, PathHints, Places, Stat, discover};
+use crate::discover::{FileId, FoundFile, PathHints, Places, Stat, discover};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
 use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
@@ -34,9 +34,9 @@ pub(crate) use job::error_text;
 pub struct UsageRequest<'a> {
     /// Where to look for files; if `None`, only `files` are read.
     pub places: Option<&'a Places>,
-    /// Files that are read regardless of the index.
+    /// Files that are read regardless of the index; from the archive if they are gone.
     pub files: &'a [PathBuf],
-    /// Restricts sources that are gone to those below one of these folders; empty means no restriction.
+    /// Restricts sources that only the store knows to those below one of these folders; empty means no restriction.
     pub below: &'a [PathBuf],
     /// The store.
     pub store: &'a Store,
@@ -169,6 +169,37 @@ fn discover_files(places: Option<&Places>) -> (Vec<FoundFile>, Vec<Warning>) {
     (found, warnings.unwrap_or_default())
 }
 
+/// The files of the store's sessions that exist, but are in none of the places: the index was built from another folder. They are
+/// read even if the pages of the index are not used.
+fn known_elsewhere(
+    found: &[FoundFile],
+    known: &HashMap<PathBuf, KnownFile>,
+    request: &UsageRequest<'_>,
+) -> Result<Vec<FoundFile>, Error> {
+    let stamps = match request.index {
+        UseIndex::Yes => None,
+        UseIndex::No => request.store.catalogue().ok().map(|catalogue| catalogue.stamps()).transpose()?,
+    };
+    // A folder may be reached by several paths.
+    let found: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
+    let known = stamps.as_ref().unwrap_or(known).iter().filter(|(_, known)| known.gone == Gone::There);
+    let is_below = |path: &Path| request.below.is_empty() || request.below.iter().any(|below| path.starts_with(below));
+    let paths = known.map(|(path, _)| path.as_path()).filter(|path| is_below(path));
+    Ok(paths.filter_map(FoundFile::at).filter(|file| !found.contains(&file.stat.id)).collect())
+}
+
+/// The archive, and its copies of the named files that are gone; `None` if none is gone.
+fn archived_files(request: &UsageRequest<'_>) -> Result<Option<(Archive, Vec<CopyInfo>)>, Error> {
+    let gone: HashSet<&Path> = request.files.iter().map(PathBuf::as_path).filter(|path| is_missing(path)).collect();
+    let folder = request.store.archive();
+    if gone.is_empty() || !folder.exists() {
+        return Ok(None);
+    }
+    let archive = Archive::open(Arc::new(Disk), &folder)?;
+    let copies = archive.copies().filter(|copy| gone.contains(copy.path.as_path())).collect();
+    Ok(Some((archive, copies)))
+}
+
 /// Decides what must be read and what the index has.
 fn survey(
     request: &UsageRequest<'_>,
@@ -185,13 +216,23 @@ fn survey(
     report.warnings.extend(warnings);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in request.files {
-        let (size, changed) = Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
+        // A file that is gone may be in the archive.
+        let Ok(stat) = Stat::of(path) else { continue };
+        let (size, changed) = (stat.size, stat.modified_ns);
         jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: PathHints::default(), grown: None });
+    }
+    let named = archived_files(request)?;
+    if let Some((archive, copies)) = named {
+        jobs.extend(copies.into_iter().map(UsageJob::Archived));
+        if request.places.is_none() {
+            return Ok(Surveyed { jobs, known: found_known, pages, archive: Some(archive) });
+        }
     }
     if request.places.is_none() {
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
     }
-    for FoundFile { path, stat, hints } in found {
+    let elsewhere = known_elsewhere(&found, &known, request)?;
+    for FoundFile { path, stat, hints } in found.into_iter().chain(elsewhere) {
         let stamp = FileStamp::from(stat);
         let is_known = |known: &KnownFile| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         let (size, changed) = (stamp.size, stamp.changed);
@@ -204,7 +245,11 @@ fn survey(
                     Some(_) | None => jobs.push(job),
                 }
             }
-            None if unrecognized.get(&path) == Some(&(stamp.size, stamp.changed)) => report.unrecognized.add(&path),
+            None if unrecognized.get(&path) == Some(&(stamp.size, stamp.changed)) => {
+                if stamp.size > 0 {
+                    report.unrecognized.add(&path);
+                }
+            }
             before => {
                 let source = || paged.get(&path).filter(|source| !source.is_outgrown);
                 let there = before.filter(|known| known.gone == Gone::There).zip(catalogue).zip(source());

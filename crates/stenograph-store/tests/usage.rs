@@ -152,7 +152,7 @@ fn describe(ledger: &Ledger, calls: CallDetail) -> String {
             then_by: None,
             zone: jiff::tz::TimeZone::UTC,
             prices: &prices,
-            project: &mut str::to_owned,
+            project: &mut |folder, _| folder.to_owned(),
             keep: &mut |_| true,
         };
         let report = ledger::report(ledger, &mut question);

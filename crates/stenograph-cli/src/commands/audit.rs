@@ -30,8 +30,8 @@ use total::AuditTotal;
 /// and the size of the context. Repeated records count once. steno does not interpret commands, so it does not know which files
 /// a command changed.
 ///
-/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query,
-/// and steno reports every session that matches.
+/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. With --query, steno reports
+/// every session that matches; a name with the syntax of a query (tool:bash, or several words in quotes) is one, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +40,7 @@ Examples:
   steno audit 0198f2c4 --only files                a session by its id
   steno audit 0198f2c4 0198f2c7                    two sessions
   steno audit 'tool:bash since:7d \"rm -rf\"'        every session that matches
+  steno audit --query migration                    every session that mentions it
   steno audit latest --json | jq '.commands[] | select(.outcome == \"failed\")'
   steno audit latest --only last > answer.md
   steno audit latest --only failure --explain      with the deciding record
@@ -50,8 +51,11 @@ Exit codes: 0 success, 1 nothing to report (with --only failure: it did not
             fail), 2 error")]
 pub struct Options {
     /// A file, a recording folder, a session (id prefix or latest), or a query as for steno find; - is standard input
-    #[arg(value_name = "SESSION|FILE|QUERY", required = true)]
+    #[arg(value_name = "SESSION|FILE|QUERY", required_unless_present = "query", add = crate::completion::transcript())]
     what: Vec<String>,
+    /// Report every session that matches this query
+    #[arg(long, value_name = "QUERY", conflicts_with = "what")]
+    query: Option<String>,
     #[command(flatten)]
     place: SessionArgs,
     /// Report only this part, in full
@@ -83,6 +87,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if let Some(all) = several(options)? {
         return report_several(options, &all, output);
     }
+    if let Some(text) = &options.query {
+        return query(options, text, output);
+    }
     if let [one] = options.what.as_slice() {
         match options.place.resolve(Path::new(one)) {
             Ok(ResolvedName::File(path)) if !is_query(&path) => {
@@ -91,12 +98,26 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             Ok(ResolvedName::Session(chosen)) => {
                 return options.report(&read::session(options, &chosen, output)?, output);
             }
-            // If no session has that name, it is a query.
-            Ok(ResolvedName::File(_)) | Err(CommandError::NotFound { .. }) => {}
+            Ok(ResolvedName::File(_)) => {}
+            Err(error @ CommandError::NotFound { .. }) if !is_query(Path::new(one)) => {
+                return Err(or_query(error, one));
+            }
+            Err(CommandError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    query(options, output)
+    if !options.what.iter().any(|word| is_query(Path::new(word))) {
+        // The word that names nothing.
+        for word in &options.what {
+            options.place.resolve(Path::new(word)).map_err(|error| or_query(error, &options.what.join(" ")))?;
+        }
+    }
+    query(options, &options.what.join(" "), output)
+}
+
+/// The error for an unknown name. A query would report sessions that the user did not name.
+fn or_query(error: CommandError, words: &str) -> CommandError {
+    error.hint(format!("report all sessions that mention it with steno audit --query '{words}'"))
 }
 
 /// Whether a name that looks like a path is a query: no such file exists, and it has the syntax of a query.
@@ -199,10 +220,9 @@ impl SeveralReports {
 }
 
 /// Reports every session that a query matches, and their total.
-fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let text = options.what.join(" ");
-    parse_query(&text)?;
-    let Some(query) = query_of(&[("project", options.place.project())], &text)? else { return Ok(ExitStatus::No) };
+fn query(options: &Options, text: &str, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    parse_query(text)?;
+    let Some(query) = query_of(&[("project", options.place.project())], text)? else { return Ok(ExitStatus::No) };
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let root = options.place.root();
@@ -240,6 +260,9 @@ impl Options {
 
     /// Reports one session.
     fn report(&self, audited: &Audited, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+        if !self.json {
+            output.page();
+        }
         if let Some(changes) = &audited.changes {
             return diff::report(self, audited, changes, output);
         }

@@ -16,25 +16,28 @@ use crate::output::{Output, OutputForm, TextStyle, harmless_json, harmless_line}
 ///
 /// Environment variables override folder settings, and folder settings override user settings.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Settings:
-  App.AutoSaveChatHistory  also save chat histories in ~/.cycod/history
-  App.AutoSaveTrajectory   also save trajectories there
-  App.MaxChatTokens        token limit of a conversation; 0 means no limit
-  App.MaxPromptTokens      token limit of a user message
-  App.MaxToolTokens        token limit of a tool result
+#[command(after_help = help())]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
 
+/// The settings, and examples.
+fn help() -> String {
+    let width = SETTINGS.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
+    let settings: String =
+        SETTINGS.iter().map(|setting| format!("  {:<width$}  {}\n", setting.key, setting.short)).collect();
+    format!("Settings:\n{settings}\n{EXAMPLES}")
+}
+
+const EXAMPLES: &str = "\
 Examples:
   steno config list
   steno config set App.AutoSaveChatHistory false
   steno config set App.MaxChatTokens 160000 --local     for this folder only
   steno config get app.maxchattokens
   steno config unset App.AutoSaveChatHistory
-  steno config folder add ~/transcripts                 also index this folder")]
-pub struct Options {
-    #[command(subcommand)]
-    action: Action,
-}
+  steno config folder add ~/transcripts                 also index this folder";
 
 /// What to do with the settings.
 #[derive(Debug, clap::Subcommand)]
@@ -54,7 +57,7 @@ enum Action {
     #[command(after_help = "Examples:\n  steno config get App.AutoSaveTrajectory")]
     Get {
         /// Name of the setting
-        #[arg(value_name = "KEY")]
+        #[arg(value_name = "KEY", add = crate::completion::setting())]
         key: String,
         #[command(flatten)]
         scope: ScopeOptions,
@@ -68,7 +71,7 @@ enum Action {
     )]
     Set {
         /// Name of the setting
-        #[arg(value_name = "KEY")]
+        #[arg(value_name = "KEY", add = crate::completion::setting())]
         key: String,
         /// New value
         #[arg(value_name = "VALUE", allow_hyphen_values = true)]
@@ -85,7 +88,7 @@ enum Action {
     #[command(after_help = "Examples:\n  steno config unset App.AutoSaveTrajectory")]
     Unset {
         /// Name of the setting
-        #[arg(value_name = "KEY")]
+        #[arg(value_name = "KEY", add = crate::completion::setting())]
         key: String,
         #[command(flatten)]
         scope: ScopeOptions,
@@ -153,7 +156,8 @@ fn list(scope: ScopeOptions, form: OutputForm, output: &mut Output<'_>) -> Resul
             output.line(&harmless_json(&json(setting, &found)))?;
             continue;
         }
-        let value = found.as_ref().map_or_else(|| "-".to_owned(), |(value, _)| value.to_string());
+        // The file of a folder may come from anybody.
+        let value = found.as_ref().map_or_else(|| "-".to_owned(), |(value, _)| harmless_line(&value.to_string()));
         let origin = match &found {
             None => "not set".to_owned(),
             Some((_, ConfigSource::Default)) => "default".to_owned(),
@@ -179,7 +183,7 @@ fn show(
     let found = found(&Config::load()?, setting, scope)?;
     match (form, &found) {
         (OutputForm::Json, _) => output.line(&harmless_json(&json(setting, &found)))?,
-        (OutputForm::People, Some((value, _))) => output.line(&value.to_string())?,
+        (OutputForm::People, Some((value, _))) => output.line(&harmless_line(&value.to_string()))?,
         (OutputForm::People, None) => output.say(&format!("{} is not set", setting.key)),
     }
     Ok(if found.is_some() { ExitStatus::Done } else { ExitStatus::No })

@@ -72,6 +72,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())
             .hint(format!("formats that can embed a source: {}", carriers.join(", "))));
     }
+    options.output.must_not_fill_terminal(output)?;
     let mut input = input::open_named(&options.place, &options.input, options.from.as_deref(), Passes::Many, output)?;
     let redaction = match options.redact.is_given() {
         true => {

@@ -18,6 +18,7 @@ use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::format_named;
 use crate::output::{Output, TextStyle, shortened};
+use crate::terminal;
 
 /// Create a sample conversation and a short tour
 ///
@@ -32,7 +33,14 @@ pub struct Options {}
 /// An agent fixes a failing test.
 const CONVERSATION: &str = include_str!("demo/conversation.steno.jsonl");
 
-const WIDTH: usize = 100;
+/// The widest line of the tour, and the indent of what commands print.
+const WIDTH_MAX: usize = 100;
+const INDENT: usize = 2;
+
+/// The width of the tour.
+fn width() -> usize {
+    terminal::width().min(WIDTH_MAX)
+}
 
 pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let folder = fresh_folder("steno-demo-")?;
@@ -87,14 +95,14 @@ impl Tour<'_, '_> {
         self.say("")?;
         self.say(&format!("  {}", colour.paint(TextStyle::Strong, &self.folder.display().to_string())))?;
         self.say("")?;
-        let width = samples.iter().map(|sample| sample.file.len()).max().unwrap_or(0);
-        let head = format!("  {:<width$}  {:>8}  lost, because the format has no place for it", "file", "kept");
+        let name_width = samples.iter().map(|sample| sample.file.len()).max().unwrap_or(0);
+        let head = format!("  {:<name_width$}  {:>8}  lost, because the format has no place for it", "file", "kept");
         self.say(&colour.paint(TextStyle::Faint, &head))?;
         for sample in samples {
             let report = &sample.outcome.losses;
             let kept = format!("{} of {}", report.kept.values().sum::<u64>(), report.read.values().sum::<u64>());
-            let line = format!("  {:<width$}  {kept:>8}  {}", sample.file, missing(report));
-            self.say(&shortened(&line, WIDTH))?;
+            let line = format!("  {:<name_width$}  {kept:>8}  {}", sample.file, missing(report));
+            self.say(&shortened(&line, width()))?;
         }
         self.say("")?;
         self.say("steno reads each file back and compares it, so every loss is measured. Try it yourself:")?;
@@ -157,20 +165,23 @@ impl Tour<'_, '_> {
     /// Runs a command in the folder and shows its output.
     fn run(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
-        printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))
+        printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, width() - INDENT))))
     }
 
     /// Runs a command in the folder and shows the last line of its output.
     fn run_for_last(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
         let last = printed.lines().last().unwrap_or_default();
-        self.say(&format!("  \u{2026}\n  {}", shortened(last, WIDTH)))
+        self.say(&format!("  \u{2026}\n  {}", shortened(last, width() - INDENT)))
     }
 
     /// Runs a command in the folder and shows the first lines of its output.
     fn run_for_first(&mut self, line: &str, count: usize) -> Result<(), CommandError> {
         let printed = self.print(line)?;
-        printed.lines().take(count).try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))?;
+        printed
+            .lines()
+            .take(count)
+            .try_for_each(|line| self.say(&format!("  {}", shortened(line, width() - INDENT))))?;
         if printed.lines().count() > count {
             self.say("  \u{2026}")?;
         }
@@ -182,6 +193,7 @@ impl Tour<'_, '_> {
         self.command(line)?;
         let mut steno = Command::new(std::env::current_exe()?);
         steno.args(line.split(' ').skip(1)).current_dir(&self.folder).env_remove("STENO_HOME").env("NO_COLOR", "1");
+        steno.env("COLUMNS", (width() - INDENT).to_string());
         let done = steno.stdin(Stdio::null()).output()?;
         // What a command tells its user comes after what it found.
         let printed = [done.stdout, done.stderr].concat();

@@ -75,6 +75,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let found =
         compare(std::mem::take(&mut a.steps), std::mem::take(&mut b.steps), [&vocabularies[0], &vocabularies[1]]);
     let facts = facts::of([(&a, &found.a), (&b, &found.b)]);
+    if !options.json {
+        output.page();
+    }
     if options.json {
         for fact in &facts {
             output.line(&harmless_json(&fact.json()))?;

@@ -18,9 +18,7 @@ use crate::table;
 
 /// Search all sessions for messages, calls and files
 ///
-/// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase",
-/// prefix*, fuzzy~, -word (excludes it), a OR b, /regex/. Fields: agent: project: session: tag: tool: file: role: model: branch:
-/// is: has: since: until:
+/// Searches every indexed session of every agent. One event must contain all words of the query.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,12 +32,27 @@ Examples:
   steno find walrus --in old/*.jsonl           search files without an index
   steno find deadlock --json --tokens 4000     limit the output to 4000 tokens
 
-Run steno index first. docs/guide/finding.md describes the syntax of queries.
+Query:
+  word other            both words, in any order; case does not matter
+  \"a phrase\"            these words in this order
+  prefix*  fuzzy~       words that begin with prefix; one letter may differ
+  -word                 not this word; also before a field
+  a OR b  (a b)         one of both; a group
+  /regex/               a regular expression, next to at least one word
+  agent: project: model: session: branch:   about the session, part of a name
+  tag:NAME is:pinned is:marked              marks that you gave (steno mark)
+  tool:bash file:main.rs                    calls of a tool; calls with a file
+  role:user is:error is:call has:thinking   about the event
+  since:7d until:yesterday                  ages (30m, 12h, 7d, 2w, 3mo, 1y),
+                                            days, months, years, last-week
+
+Run steno index first.
 
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
     /// The query; several words form one query
-    #[arg(value_name = "QUERY", required_unless_present_any = ["file", "agent", "project", "model", "since", "until"])]
+    #[arg(value_name = "QUERY", required_unless_present_any = ["file", "agent", "project", "model", "since", "until"],
+        add = crate::completion::query())]
     query: Vec<String>,
     /// Find sessions that used this file or folder; a query narrows them
     #[arg(long, value_name = "PATH")]

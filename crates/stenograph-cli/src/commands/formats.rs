@@ -25,6 +25,9 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    if !options.json {
+        output.page();
+    }
     let width = FORMATS.iter().map(|format| format.info().name.len()).max().unwrap_or(0);
     for format in FORMATS {
         let info = format.info();

@@ -94,6 +94,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
+    if let Some(missing) = options.folders.iter().find(|folder| !folder.exists()) {
+        return Err(CommandError::new(format!("{}: no such file or folder", missing.display()))
+            .hint("check the spelling; steno index without a name searches the agents' folders"));
+    }
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
     let full = match run_once(&store, &places, IndexScope::All, options.archiving(), options, &stop, output) {

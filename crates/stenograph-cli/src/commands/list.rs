@@ -48,7 +48,7 @@ Examples:
 Exit codes: 0 sessions listed, 1 no sessions found, 2 error")]
 pub struct Options {
     /// List only sessions that match this query; several words form one query
-    #[arg(value_name = "QUERY")]
+    #[arg(value_name = "QUERY", add = crate::completion::query())]
     query: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
@@ -145,6 +145,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
                     (found, total)
                 }
             };
+            let is_narrowed =
+                !options.query.is_empty() || options.filter.all().iter().any(|(_, value)| value.is_some());
+            if found.is_empty() && options.gone && !is_narrowed && catalogue.session_count()? > 0 {
+                return Err(CommandError::not_found("no session's file is gone").hint("steno list lists all sessions"));
+            }
             if found.is_empty() {
                 return Err(nothing(&catalogue)?);
             }

@@ -139,7 +139,7 @@ fn event_key(store: &Store, session: &ResolvedSession, number: u64) -> Result<Ev
         }
     }
     Err(CommandError::new(format!("{}: event {number} is not in the index", session.session.name)).hint(
-        "check the number with steno show; run steno index if the event is new; an event without text has no note",
+        "check the number with steno show; run steno index if the event is new; an event without text cannot have a note",
     ))
 }
 

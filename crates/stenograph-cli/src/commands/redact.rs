@@ -74,6 +74,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         return Ok(if report.total() > 0 { ExitStatus::Done } else { ExitStatus::No });
     }
+    options.output.must_not_fill_terminal(output)?;
     let mut file = options.output.create(&[&input.source])?;
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,

@@ -1,16 +1,21 @@
 //! `steno resume`: prints the command that resumes a session in its agent. It never runs the command; the library quotes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use stenograph::json::Draft;
+use stenograph::model::{Event, Note, Outline};
+use stenograph::read::Sink;
 use stenograph::resume;
-use stenograph_store::discover::discover;
-use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
-use stenograph_store::sessions::{ShortNames, resume_line, resume_template};
+use stenograph_store::Passes;
+use stenograph_store::discover::{discover, path_hints};
+use stenograph_store::index::catalogue::{Gone, SourceRow};
+use stenograph_store::sessions::{ShortNames, resume_template};
 
 use crate::error::{CommandError, ExitStatus};
+use crate::input::{self, Flow};
 use crate::output::{Output, harmless_json};
+use crate::progress::SourceProgress;
 use crate::store::{ResolvedSession, SessionArgs};
 
 /// Print the command that resumes a session
@@ -26,8 +31,8 @@ Examples:
 
 Exit codes: 0 success, 1 no such session, or no command for it, 2 error")]
 pub struct Options {
-    /// A session: the beginning of its id, the path of its file, or latest
-    #[arg(value_name = "SESSION", add = crate::completion::session())]
+    /// A session: the beginning of its id, latest, or the path of a file; - is standard input
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     session: String,
     #[command(flatten)]
     place: SessionArgs,
@@ -71,11 +76,71 @@ impl Syntax {
     }
 }
 
+/// A session that its agent can resume.
+struct Resumable {
+    name: String,
+    /// The name in messages.
+    short: String,
+    agent: String,
+    cwd: Option<String>,
+    path: PathBuf,
+    template: &'static str,
+}
+
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let ResolvedSession { session, source, .. } = options.place.session(&options.session)?;
-    let catalogue = options.place.store()?.catalogue()?;
-    let short = ShortNames::of_some(&catalogue, &[&session])?.name(&session);
-    let (source, template) = resumable(&session, source, &catalogue)?;
+    let target = resumable(options)?;
+    let shell = options.shell.unwrap_or(Syntax::HERE);
+    let Resumable { name, short, agent, cwd, path, template } = &target;
+    let file = path.display().to_string();
+    let values = resume::ResumeTarget { session: Some(name), file: Some(&file), folder: cwd.as_deref() };
+    let line = resume::line(template, &values, shell.quoting()).map_err(|refused| {
+        CommandError::not_found(format!("{short}: no safe command: {refused}"))
+            .hint(format!("read the session with steno show {short}"))
+    })?;
+    let is_home = !template.contains("{session}") || is_at_home(&target, &options.place);
+    let is_folder_there = cwd.as_deref().is_none_or(|folder| Path::new(folder).is_dir());
+    if options.json {
+        let mut draft = Draft::new();
+        draft.set_str("session", name);
+        draft.set_str("agent", agent);
+        draft.set_str("command", &line);
+        draft.set_str("shell", shell.name());
+        draft.set_opt("folder", cwd.as_deref());
+        draft.set("folder_exists", is_folder_there.to_string());
+        draft.set_str("path", &file);
+        draft.set("at_home", is_home.to_string());
+        output.line(&harmless_json(&draft.render(None)))?;
+        return Ok(ExitStatus::Done);
+    }
+    output.line(&line)?;
+    if let (false, Some(folder)) = (is_folder_there, cwd) {
+        output.say(&format!("the folder of the session is gone: {folder}"));
+    }
+    if !is_home {
+        output.say(&format!("the file is not where the agent looks for sessions: {file}"));
+        output.say(&format!("hint: move it to the folder that steno formats lists for {agent}"));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The named session: from the index, else from the file of that name.
+fn resumable(options: &Options) -> Result<Resumable, CommandError> {
+    let path = Path::new(&options.session);
+    match options.place.session(&options.session) {
+        Ok(resolved) => in_index(resolved, &options.place),
+        Err(_) if path == Path::new("-") || path.is_file() => in_file(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn in_index(resolved: ResolvedSession, place: &SessionArgs) -> Result<Resumable, CommandError> {
+    let ResolvedSession { session, source, sources, .. } = resolved;
+    let short = ShortNames::of_some(&place.store()?.catalogue()?, &[&session])?.name(&session);
+    let mut sources: Vec<SourceRow> = std::iter::once(source).chain(sources).collect();
+    // A side conversation resumes with its session.
+    sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
+    let found = sources.into_iter().find_map(|source| Some((resume_template(&source)?, source)));
+    let (template, source) = found.ok_or_else(|| no_command(&session.agent))?;
     if !source.path.exists() {
         let gone = CommandError::not_found(format!("{short}: the file is gone: {}", source.path.display()));
         return Err(match source.archive_copy.is_some() || source.copy_of.is_some() {
@@ -83,62 +148,49 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             false => gone.hint("it was never archived; steno find still searches its indexed text"),
         });
     }
-    let shell = options.shell.unwrap_or(Syntax::HERE);
-    let line = resume_line(template, &session, &source, shell.quoting()).map_err(|refused| {
-        CommandError::not_found(format!("{short}: no safe command: {refused}"))
-            .hint(format!("read the session with steno show {short}"))
-    })?;
-    let is_home = !template.contains("{session}") || is_at_home(&source, &session, &options.place);
-    let is_folder_there = session.cwd.as_deref().is_none_or(|folder| Path::new(folder).is_dir());
-    if options.json {
-        let mut draft = Draft::new();
-        draft.set_str("session", &session.name);
-        draft.set_str("agent", &session.agent);
-        draft.set_str("command", &line);
-        draft.set_str("shell", shell.name());
-        draft.set_opt("folder", session.cwd.as_deref());
-        draft.set("folder_exists", is_folder_there.to_string());
-        draft.set_str("path", &source.path.display().to_string());
-        draft.set("at_home", is_home.to_string());
-        output.line(&harmless_json(&draft.render(None)))?;
-        return Ok(ExitStatus::Done);
-    }
-    output.line(&line)?;
-    if let (false, Some(folder)) = (is_folder_there, &session.cwd) {
-        output.say(&format!("the folder of the session is gone: {folder}"));
-    }
-    if !is_home {
-        output.say(&format!("the file is not where the agent looks for sessions: {}", source.path.display()));
-        output.say(&format!("hint: move it to the folder that steno formats lists for {}", session.agent));
-    }
-    Ok(ExitStatus::Done)
+    Ok(Resumable { name: session.name, short, agent: session.agent, cwd: session.cwd, path: source.path, template })
 }
 
-/// The source to resume and its agent's command: of the named source, else of another source of the session.
-fn resumable(
-    session: &IndexedSession,
-    source: SourceRow,
-    catalogue: &Catalogue,
-) -> Result<(SourceRow, &'static str), CommandError> {
-    let others = catalogue.sources_of(session.id)?;
-    let mut sources: Vec<SourceRow> = std::iter::once(source).chain(others).collect();
-    // A side conversation resumes with its session.
-    sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
-    let found = sources.into_iter().find_map(|source| Some((resume_template(&source)?, source)));
-    found.map(|(template, source)| (source, template)).ok_or_else(|| {
-        CommandError::not_found(format!("{} has no command to resume a session", session.agent))
-            .hint("steno formats lists agents that have one; convert the session with steno convert")
-    })
+/// A session that the index does not know: its file states the id and the folder.
+fn in_file(path: &Path) -> Result<Resumable, CommandError> {
+    let mut input = input::open(path, None, Passes::Once)?;
+    let info = input.format.info();
+    let mut stated = StatedFacts(Outline::new(info.name));
+    input.read(&mut stated, &SourceProgress::none(), |stated| match stated.0.session.is_some() {
+        true if stated.0.header.cwd.is_some() => Flow::Stop,
+        _ => Flow::Continue,
+    })?;
+    let short = path.display().to_string();
+    let name = stated.0.session.or_else(|| path_hints(path).session);
+    let name = name.ok_or_else(|| CommandError::not_found(format!("{short}: the file states no session id")))?;
+    let template = info.resume.ok_or_else(|| no_command(info.agent))?;
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(Resumable { name, short, agent: info.agent.to_owned(), cwd: stated.0.header.cwd, path, template })
+}
+
+struct StatedFacts(Outline);
+
+impl Sink for StatedFacts {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+fn no_command(agent: &str) -> CommandError {
+    CommandError::not_found(format!("{agent} has no command to resume a session"))
+        .hint("steno formats lists agents that have one; convert the session with steno convert")
 }
 
 /// Whether a source is where its agent looks for it.
-fn is_at_home(source: &SourceRow, session: &IndexedSession, place: &SessionArgs) -> bool {
+fn is_at_home(target: &Resumable, place: &SessionArgs) -> bool {
     let mut places = place.home().places();
-    places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
+    places.projects.extend(target.cwd.iter().map(PathBuf::from));
     let mut is_home = false;
     discover(&places, &mut |found| {
         let agent = found.hints.format.or(found.hints.like).map(|format| format.info().agent);
-        is_home |= found.path == source.path && agent == Some(session.agent.as_str());
+        is_home |= found.path == target.path && agent == Some(target.agent.as_str());
     });
     is_home
 }

@@ -94,7 +94,7 @@ pub struct Options {
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
     /// Show only events of this kind or role (repeat, or separate with commas)
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind)]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind, add = crate::completion::kind())]
     kind: Vec<String>,
     /// Show only records whose type has this name in the agent's own format (repeat, or separate with commas)
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
@@ -187,7 +187,7 @@ fn show(
         output.page();
     }
     if let (Some(most), ShowSource::Input(input)) = (options.last, &from)
-        && let Some(events) = last::events(options, form, most, input)?
+        && let Some(events) = last::events(options, form, most, input, &options.drawer(output))?
     {
         let gap = if form == ShowForm::Text { "\n" } else { "" };
         let mut drawer = options.drawer(output);
@@ -236,7 +236,7 @@ fn show(
     };
     drop(progress);
     printer.finish(name)?;
-    let ShowPrinter { shown, selection, numbers, output, .. } = printer;
+    let ShowPrinter { shown, count, selection, numbers, output, .. } = printer;
     read?;
     if let Some(numbers) = numbers {
         return Ok(report_missing(&numbers, output));
@@ -250,6 +250,13 @@ fn show(
             if !seen.is_empty() {
                 output.say(&format!("hint: the {what} in this file are {}", seen.join(", ")));
             }
+        }
+        return Ok(ExitStatus::No);
+    }
+    if shown == 0 && form == ShowForm::View && options.last != Some(0) && options.first != Some(0) {
+        output.say("the transcript has no messages and no calls");
+        if count > 0 && !options.draw.all() {
+            output.say(&format!("hint: --all shows its {}", counted(count, "other event")));
         }
         return Ok(ExitStatus::No);
     }

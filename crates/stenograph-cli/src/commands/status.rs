@@ -24,7 +24,7 @@ use crate::store::StoreArgs;
 use crate::table::screen_width;
 use crate::terminal;
 
-/// Show which agents need you, run, or have ended
+/// Show which agents are running, waiting for you, or done
 ///
 /// Agents that need you come first, in this order: those that ask a question, those that ask for permission, idle ones, failed
 /// and stuck ones, and stalled ones. Running agents follow, then completed ones. Without a name, steno looks at transcripts
@@ -57,9 +57,11 @@ Exit codes: 0 running, idle or completed; 1 stalled, unknown or nothing found;
             2 error; 3 failed, error or stuck. The worst agent decides.
             Without a name: 0 agents listed, 1 none found, 2 error")]
 pub struct Options {
-    /// Files, recording folders, or sessions (id prefix or latest)
+    /// Files, recording folders, or sessions (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), conflicts_with = "active_within")]
     files: Vec<PathBuf>,
+    #[arg(skip)]
+    standard_input: input::StandardInput,
     #[command(flatten)]
     place: StoreArgs,
     /// Without a name: look only at transcripts written within this time (30m, 24h, 7d)
@@ -92,11 +94,12 @@ pub struct Options {
 }
 
 /// The table of the agents that run or need their user, of those active in the last day; at most `most` of them.
-pub fn attention(most: usize, width: usize, colour: Colour) -> Result<Vec<String>, CommandError> {
+pub fn attention(place: &StoreArgs, most: usize, width: usize, colour: Colour) -> Result<Vec<String>, CommandError> {
     let patience = Patience::default();
     let options = Options {
         files: Vec::new(),
-        place: StoreArgs::default(),
+        standard_input: input::StandardInput::default(),
+        place: place.clone(),
         active_within: OLD_MS.unsigned_abs(),
         all: false,
         watch: false,
@@ -112,7 +115,8 @@ pub fn attention(most: usize, width: usize, colour: Colour) -> Result<Vec<String
     if active.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(table::lines(&active, crate::clock::millis(), width, colour))
+    let labels = place.labels(active.iter().filter_map(|run| run.status.session.as_deref()))?;
+    Ok(table::lines(&active, &labels, crate::clock::millis(), width, colour))
 }
 
 /// A stalled run that has been silent for longer is only counted.
@@ -141,7 +145,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     options.show(&runs.runs, output)?;
     if options.files.is_empty() {
-        return if runs.runs.is_empty() { Err(options.nothing()) } else { Ok(ExitStatus::Done) };
+        return if runs.runs.is_empty() { Err(options.nothing()?) } else { Ok(ExitStatus::Done) };
     }
     let states = runs.runs.iter().map(|run| code(run.status.state));
     let errors = runs.errors.iter().map(CommandError::status);
@@ -191,7 +195,7 @@ impl Options {
         let look = Look { format, saved: &saved, now_ms, since_ms: i64::MIN, patience };
         if self.files.is_empty() {
             let look = Look { since_ms: now_ms.saturating_sub_unsigned(self.active_within), ..look };
-            let runs = runs::look_around(live::transcripts(self.place.home())?, look);
+            let runs = runs::look_around(live::transcripts(&self.place)?, look);
             return Ok(Runs { runs, errors: Vec::new() });
         }
         let mut runs = self.look_at_named(look);
@@ -203,7 +207,8 @@ impl Options {
     fn look_at_named(&self, look: Look<'_>) -> Runs {
         let mut runs = Runs { runs: Vec::new(), errors: Vec::new() };
         for path in &self.files {
-            let looked = live::agents(&(&self.place).into(), path).and_then(|agents| {
+            let agents = self.standard_input.path(path).and_then(|path| live::agents(&(&self.place).into(), &path));
+            let looked = agents.and_then(|agents| {
                 let one = |agent| look_at_agent(agent, look).transpose();
                 agents.into_iter().filter_map(one).collect::<Result<Vec<RunLook>, _>>()
             });
@@ -248,7 +253,8 @@ impl Options {
             remarks.push(format!("{} more: show with --all", shown.len() - rows));
             shown.truncate(rows);
         }
-        let lines = table::lines(&shown, now_ms, screen_width(), output.colour());
+        let labels = self.place.labels(shown.iter().filter_map(|run| run.status.session.as_deref()))?;
+        let lines = table::lines(&shown, &labels, now_ms, screen_width(), output.colour());
         lines.iter().try_for_each(|line| output.line(line))?;
         for remark in remarks {
             match is_terminal {
@@ -262,8 +268,20 @@ impl Options {
         Ok(())
     }
 
-    fn nothing(&self) -> CommandError {
-        live::no_transcripts(self.place.home()).hint("look further back with --active-within 30d")
+    /// The error for a look that found no agent.
+    fn nothing(&self) -> Result<CommandError, CommandError> {
+        const FURTHER: &str = "look further back with --active-within 30d";
+        let transcripts = live::transcripts(&self.place)?.len() as u64;
+        Ok(match transcripts {
+            0 => live::no_transcripts(self.place.home()),
+            count => CommandError::not_found(format!(
+                "no agent was active in the last {} (of {})",
+                crate::clock::format_duration(self.active_within),
+                counted(count, "transcript")
+            ))
+            .hint(FURTHER)
+            .hint("list all sessions with steno list"),
+        })
     }
 }
 
@@ -326,9 +344,9 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
     }
 }
 
-/// Parses a duration: `90s`, `30m`, `24h`, `7d`, `2w`.
+/// Parses a duration: `90s`, `30m`, `24h`, `7d`, `3mo`.
 fn span_ms(text: &str) -> Result<u64, String> {
     let seconds = crate::clock::duration_seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
-    let bad = || "expected a number with a unit: 90s, 30m, 24h, 7d, 2w".to_owned();
+    let bad = || "expected a number with a unit: 90s, 30m, 24h, 7d, 2w, 3mo, 1y".to_owned();
     seconds.and_then(|seconds| seconds.checked_mul(1000)).ok_or_else(bad)
 }

@@ -41,9 +41,11 @@ Examples:
 
 Exit codes: 0 success, 1 nothing to show, 2 error")]
 pub struct Options {
-    /// A file, a recording folder, or a session (id prefix or latest)
+    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: Option<PathBuf>,
+    #[arg(skip)]
+    standard_input: input::StandardInput,
     #[command(flatten)]
     place: SessionArgs,
     /// Start with the last N events
@@ -63,16 +65,22 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let root = options.place.home();
     let path = match &options.file {
-        Some(name) => live::file_named(&options.place, name)?,
+        Some(name) if name == Path::new("-") && options.follow => {
+            return Err(CommandError::new("standard input cannot be followed").hint("name the file, or omit --follow"));
+        }
+        Some(name) => live::file_named(&options.place, &options.standard_input.path(name)?)?,
         // Only the index knows the projects of all transcripts.
         None if options.place.project().is_some() => live::file_named(&options.place, Path::new(LATEST))?,
-        None => live::transcripts(root)?.into_iter().next().ok_or_else(|| live::no_transcripts(root))?.path,
+        None => {
+            let newest = live::transcripts(&options.place)?.into_iter().next();
+            newest.ok_or_else(|| live::no_transcripts(options.place.home()))?.path
+        }
     };
-    let name = path.display().to_string();
+    let is_standard_input = options.file.as_deref() == Some(Path::new("-"));
+    let name = if is_standard_input { "-".to_owned() } else { path.display().to_string() };
     // A user who names the file knows which one it is.
-    if options.file.as_ref().is_none_or(|name| name.symlink_metadata().is_err()) {
+    if !is_standard_input && options.file.as_ref().is_none_or(|name| name.symlink_metadata().is_err()) {
         output.say(&name);
     }
     let recognized = input::recognized_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
@@ -87,7 +95,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
-    let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event))?;
+    let is_seen = |event: &Event<'_>| form == TailForm::Json || drawer.shows(event);
+    let (last, queue) =
+        last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event).filter(|_| is_seen(event)))?;
     for shown in &last.events {
         write!(output.data(), "{}", shown.text(&mut drawer))?;
     }

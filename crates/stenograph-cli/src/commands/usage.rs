@@ -16,6 +16,8 @@ use stenograph::ledger::{
 };
 use stenograph::query::{Query, SessionFacts};
 use stenograph_store::discover::{Machine, Places};
+use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::project::ProjectNames;
 use stenograph_store::tail::Warning;
 use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
@@ -23,10 +25,11 @@ use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::{FilterArgs, TimeRange, query_of};
+use crate::input;
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
-use crate::store::{ResolvedName, SessionArgs, StoreArgs, on_interrupt};
+use crate::store::{ResolvedName, SessionArgs, SessionLabels, StoreArgs, on_interrupt};
 use crate::table;
 use stenograph_store::sessions::SessionDetails;
 
@@ -55,9 +58,11 @@ Examples:
 Exit codes: 0 success, 1 nothing counted, or with --strict a model without a
             price, 2 error")]
 pub struct Options {
-    /// Count these files, folders and sessions instead of all transcripts on this machine
+    /// Count these files, folders and sessions instead of all transcripts on this machine; - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     files: Vec<PathBuf>,
+    #[arg(skip)]
+    standard_input: input::StandardInput,
     /// Group calls by this, or by two of these (project,model)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = by_name(), default_value = "day")]
     by: Vec<By>,
@@ -239,7 +244,7 @@ impl UsageAnswer<'_> {
         if let Some(forgotten) = forgotten {
             output.say(&format!("note: {forgotten}; steno archive unforget SESSION restores one"));
         }
-        let mut projects = ProjectNames::default();
+        let mut projects = wanted.projects();
         let is_timeless =
             |entry: &&LedgerEntry| entry.row.time.is_none() && wanted.has_names(&self.ledger, entry, &mut projects);
         let timeless: u64 = match wanted.range.is_unlimited() {
@@ -266,6 +271,9 @@ impl UsageAnswer<'_> {
 
     fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
         let UsageAnswer { report, grouping, ledger, prices, left, peer } = self;
+        if !(options.json || options.csv || options.watch) {
+            output.page();
+        }
         if options.json {
             output.line(&self.json(options))?;
         } else if options.csv {
@@ -273,7 +281,12 @@ impl UsageAnswer<'_> {
                 output.line(&line)?;
             }
         } else {
-            for line in view::table(report, *grouping, table::screen_width(), output.colour()) {
+            let keys = report.groups.iter().flat_map(|group| [group.key.as_deref(), group.then_key.as_deref()]);
+            let labels = match grouping.by == By::Session || grouping.then_by == Some(By::Session) {
+                true => options.place.labels(keys.flatten())?,
+                false => SessionLabels::new(),
+            };
+            for line in view::table(report, *grouping, &labels, table::screen_width(), output.colour()) {
                 output.line(&line)?;
             }
             match (options.explain, peer) {
@@ -297,19 +310,27 @@ struct WantedCalls {
     range: TimeRange,
     /// The conditions on names.
     names: Option<Query>,
+    /// The store that knows the projects of sessions.
+    store: Store,
 }
 
 impl WantedCalls {
     fn new(options: &Options) -> Result<WantedCalls, CommandError> {
         let mut names = options.filter.names().to_vec();
         names.push(("session", options.session.as_deref()));
-        Ok(WantedCalls { range: options.filter.period.range()?, names: query_of(&names, "")? })
+        let store = options.place.store()?;
+        Ok(WantedCalls { range: options.filter.period.range()?, names: query_of(&names, "")?, store })
+    }
+
+    /// The names of projects, as `steno list` states them.
+    fn projects(&self) -> ProjectNames {
+        let known = self.store.catalogue().ok().and_then(|catalogue| ProjectNames::of(&catalogue).ok());
+        known.unwrap_or_default()
     }
 
     /// Asks a ledger.
     fn ask(&self, ledger: &Ledger, grouping: Grouping, prices: &Prices) -> UsageReport {
-        let mut projects = ProjectNames::default();
-        let mut others = ProjectNames::default();
+        let (mut projects, mut others) = (self.projects(), self.projects());
         let mut keep =
             |entry: &LedgerEntry| self.range.has(entry.row.time) && self.has_names(ledger, entry, &mut others);
         let mut question = Question {
@@ -317,7 +338,7 @@ impl WantedCalls {
             then_by: grouping.then_by,
             zone: clock::zone(),
             prices,
-            project: &mut |folder| projects.name(folder),
+            project: &mut |folder, session| projects.name(folder, session),
             keep: &mut keep,
         };
         ledger::report(ledger, &mut question)
@@ -328,10 +349,10 @@ impl WantedCalls {
         let Some(query) = &self.names else { return true };
         let (row, name) = (&entry.row, |name| ledger.name(name));
         let sessions: Vec<String> = name(row.session).map(str::to_owned).into_iter().collect();
-        let projects = name(row.cwd).map(|folder| projects.names(folder)).unwrap_or_default();
+        let projects = name(row.cwd).map(|folder| projects.names(folder, name(row.session))).unwrap_or_default();
         let facts = SessionFacts {
             agent: name(Some(row.agent)).unwrap_or_default(),
-            projects,
+            projects: &projects,
             sessions: &sessions,
             ..SessionFacts::default()
         };
@@ -402,14 +423,15 @@ impl Options {
         let names = SessionArgs::from(&self.place);
         for path in &self.files {
             let path = match names.resolve(path)? {
-                ResolvedName::File(path) => path,
+                ResolvedName::File(path) => self.standard_input.path(&path)?,
                 ResolvedName::Session(session) => {
-                    let there = session.sources.iter().map(|row| row.path.clone()).filter(|path| path.exists());
-                    let there: Vec<PathBuf> = there.collect();
+                    let is_there = |row: &&SourceRow| row.path.exists() || row.archive_copy.is_some();
+                    let there: Vec<PathBuf> =
+                        session.sources.iter().filter(is_there).map(|row| row.path.clone()).collect();
                     if there.is_empty() {
-                        let text = format!("{}: the files of the session are gone", path.display());
+                        let text = format!("{}: the files of the session are gone and not archived", path.display());
                         return Err(CommandError::not_found(text)
-                            .hint(format!("count the archived session with --session {}", session.session.name)));
+                            .hint("run steno index: it archives every transcript it reads"));
                     }
                     files.extend(there);
                     continue;

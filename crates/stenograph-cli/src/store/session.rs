@@ -10,7 +10,7 @@ use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 use stenograph_store::session_files;
-use stenograph_store::sessions::{ShortNames, matches_session};
+use stenograph_store::sessions::{SessionOrder, ShortNames, matches_session};
 
 use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
@@ -103,6 +103,9 @@ pub enum ResolvedName {
 /// The name of the session with the latest event.
 pub const LATEST: &str = "latest";
 
+/// The end of an id that a table cut.
+const ELLIPSIS: char = '\u{2026}';
+
 /// How many candidates an error about an ambiguous name lists.
 const CANDIDATES_MAX: usize = 6;
 
@@ -181,7 +184,9 @@ impl SessionArgs {
         {
             return ResolvedSession::of(catalogue, session, source, NamedBy::Path).map(Some);
         }
-        let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
+        // A table may cut a long id and mark that with an ellipsis.
+        let text = name.to_str().map(|text| text.strip_suffix(ELLIPSIS).unwrap_or(text));
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
         let inside = self.scope(catalogue)?;
         let is_inside = |session: &IndexedSession| inside.as_ref().is_none_or(|inside| inside.contains(&session.id));
         let mut found = catalogue.sessions_named(text)?;
@@ -193,8 +198,8 @@ impl SessionArgs {
         if found.is_empty() && text == LATEST {
             found = catalogue.sessions()?;
             found.retain(is_inside);
-            found.sort_by_key(|session| (session.ended, session.id));
-            found = found.pop().into_iter().collect();
+            SessionOrder::Newest.sort(&mut found);
+            found.truncate(1);
         }
         if found.len() > 1 {
             // If a session continues in another agent under the same id, the id means the continuation.
@@ -280,12 +285,15 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<IndexedSession>) 
     let is_named_apart = names.len() == found.len();
     for session in found.iter().take(CANDIDATES_MAX) {
         let name = match is_named_apart {
-            true => short_names.name(session),
+            // A short name that ends with a sign is hard to recognize as one.
+            true => {
+                let short = short_names.name(session);
+                if short.ends_with(|char: char| char.is_alphanumeric()) { short } else { session.name.clone() }
+            }
             false => session.path.display().to_string(),
         };
         let when = session.ended.map(|ended| table::ago(clock::millis() - ended)).unwrap_or_default();
-        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
-        let title = shortened(title, TITLE_LENGTH_MAX);
+        let title = shortened(&session.about(), TITLE_LENGTH_MAX).into_owned();
         error = error.hint(format!("{name}  {}  {when}  {title}", session.agent).trim_end().to_owned());
     }
     Ok(match found.len().saturating_sub(CANDIDATES_MAX) {

@@ -122,6 +122,12 @@ impl Drawer {
         self.tracker.next(None, event);
     }
 
+    /// Whether readers see an event, wherever it is in the conversation.
+    pub fn shows(&self, event: &Event<'_>) -> bool {
+        let (place, visibility) = PlaceTracker::default().next(None, event);
+        (visibility == Visibility::Shown || self.all) && !EventView::of(event, &place.context).is_blank()
+    }
+
     /// The text of the next event, with a newline at its end; `None` for a hidden event.
     pub fn event(&mut self, number: Option<u64>, event: &Event<'_>) -> Option<String> {
         let colour = self.painter.colour;

@@ -218,19 +218,19 @@ fn a_query_audits_every_session_that_has_a_hit() {
     folder.run(&format!("audit {session} --root home --only last")).ends(0).says("It is fed.");
     let json = folder.run(&format!("audit {session} --root home --json")).ends(0).json();
     assert_eq!((json[0]["paths"].as_array().unwrap().len(), &json[0]["agents"][0]["id"]), (2, &"a1b2".into()));
-    let json = folder.run("audit walrus --root home --json").ends(0).json();
+    let json = folder.run("audit --query walrus --root home --json").ends(0).json();
     assert_eq!((json.len(), &json[3]["total"]["sessions"]), (4, &3.into()));
-    let json = folder.run("audit herring count --root home --json").ends(0).json();
+    let json = folder.run("audit role:user herring --root home --json").ends(0).json();
     assert_eq!((json.len(), &json[1]["total"]["sessions"]), (2, &1.into()));
     folder.run("audit role:user walrus --root home").ends(0).says("total: 3 sessions");
-    folder.run("audit penguin --root home").finds_nothing("nothing found");
+    folder.run("audit --query penguin --root home").finds_nothing("nothing found");
     folder.run("audit projct:x --root home").fails("hint:");
     let text = message_line(session, 40, "user", "again");
     let mut whole = folder.read(&path(session));
     whole.extend(text.as_bytes());
     folder.write(&path(session), whole);
     index(&folder);
-    folder.run("audit again --root home --only failure").ends(0).says("the transcript ends");
+    folder.run("audit --query again --root home --only failure").ends(0).says("the transcript ends");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--sort longest --limit 1"), [ONE]);
     assert_eq!(listed("--sort largest --limit 1"), [ONE]);
     folder.run("list --project none").finds_nothing("none of 3 sessions");
-    folder.run("list --gone").finds_nothing("none of 3 sessions");
+    folder.run("list --gone").finds_nothing("no session's file is gone");
     folder.run("list --since soon").fails("soon: not a time");
     folder.run("list --limit 2").ends(0).talks("2 of 3 sessions shown");
     fs::create_dir(folder.path("elsewhere")).unwrap();

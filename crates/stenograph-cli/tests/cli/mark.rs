@@ -184,7 +184,7 @@ fn pinned_sessions_are_not_pruned_and_a_pruned_session_loses_its_marks() {
 fn wrong_use_is_explained_and_text_is_harmless() {
     let folder = home();
     mark(&folder, &["nothing", "--pin"]).finds_nothing("no file or session has that name");
-    mark(&folder, &["latest", "--tag", "two words"]).fails("two words: is not a valid tag");
+    mark(&folder, &["latest", "--tag", "two words"]).fails("two words: not a valid tag");
     mark(&folder, &["latest", "--title", " "]).fails("the text is empty");
     mark(&folder, &["latest", "--remove-note", "7"]).fails("has no note 7");
     mark(&folder, &["latest", "--note", "x", "--event", "99"]).fails("event 99 is not in the index");

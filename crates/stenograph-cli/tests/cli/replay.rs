@@ -253,7 +253,7 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
         ["type", "q"],
     ]);
     if let Some(done) = watched(&folder, "replay a", &steps) {
-        done.ends(0).says("stopped at event 3 of 7; continue with --start 3");
+        done.ends(0).says("stopped at event 3 of 7").says("continue with: steno replay a --start 3");
         assert!(done.0["colours"].as_u64().unwrap() > 0);
     }
 }
@@ -341,7 +341,7 @@ fn printing_to_a_terminal_leaves_its_settings_unchanged() {
 fn a_transcript_does_nothing_to_the_terminal_it_is_written_to() {
     let folder = Folder::with("a", NATIVE.replace("Fix the test.", "Fix\\u001b[31m the \u{9b}31m test. Walrus"));
     for line in
-        ["convert a --to chibi-markdown", "cut a --events 2", "trim a --max-tokens 100000", "export a --to json"]
+        ["convert a --to chibi-markdown -o -", "cut a --events 2", "trim a --max-tokens 100000", "export a --to json"]
     {
         let steps = serde_json::json!([["see", "Walrus"]]);
         if let Some(done) = watched(&folder, line, &steps) {

@@ -289,9 +289,9 @@ fn a_run_that_the_index_knows_as_finished_is_hidden_until_it_continues() {
         // Written a minute ago, so that the index trusts the file's time.
         age(&folder, &path(number), 1);
     }
-    folder.run("status --root .").finds_nothing("no transcripts");
+    folder.run("status --root .").finds_nothing("no agent was active");
     folder.run("index --root .").ends(0);
-    folder.run("status --root .").finds_nothing("no transcripts");
+    folder.run("status --root .").finds_nothing("no agent was active");
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string();
     let mut file = OpenOptions::new().append(true).open(folder.path(&path(7))).unwrap();
     file.write_all(line(7, &now).as_bytes()).unwrap();

@@ -53,6 +53,13 @@ pub struct FoundFile {
     pub hints: PathHints,
 }
 
+impl FoundFile {
+    /// The file at a path, wherever it is; `None` if none is there.
+    pub fn at(path: &Path) -> Option<FoundFile> {
+        Some(FoundFile { path: path.to_owned(), stat: Stat::of(path).ok()?, hints: path_hints(path) })
+    }
+}
+
 /// What the path of a file suggests. The content has precedence.
 #[derive(Clone, Debug, Default)]
 pub struct PathHints {

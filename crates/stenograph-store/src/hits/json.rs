@@ -42,13 +42,14 @@ impl ShownHit {
             },
         );
         format!(
-            "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"pinned\":{},\"tags\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
+            "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"asked\":{},\"pinned\":{},\"tags\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
          \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
          \"absent\":{},\"show\":{},\"resume\":{}}}",
             text(session.map(|session| session.name.as_str())),
             text(session.map(|session| session.agent.as_str())),
             project_json(session.and_then(|session| session.project.as_ref())),
-            text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
+            text(session.and_then(|session| session.title.as_deref())),
+            text(session.and_then(|session| session.query.as_deref())),
             session.is_some_and(|session| session.marks.pinned),
             strings_json(session.map_or(&[], |session| &session.marks.tags)),
             self.number().map_or_else(|| "null".to_owned(), |number| number.to_string()),

@@ -17,6 +17,7 @@ use crate::journal::RecordingHeader;
 use crate::project::{FolderState, Project};
 use crate::recover;
 use crate::session_files::{self, Coverage, journals_of};
+use crate::subagent_files::session_above;
 
 /// The link from a session to the one it continues.
 const CONTINUES: &str = "continues";
@@ -33,6 +34,9 @@ pub(super) struct SessionClaims {
     speaker: Speaker,
     /// The agent that a recording states in its header.
     recorded: Option<String>,
+    /// Whether the first question so far is the task of a sub-agent.
+    #[serde(default)]
+    pub is_query_aside: bool,
 }
 
 /// Whose messages and calls a source has.
@@ -81,7 +85,7 @@ impl IndexRun<'_> {
         row: &mut SourceRow,
         claims: SessionClaims,
     ) -> Result<(), Error> {
-        let SessionClaims { mut sessions, speaker, recorded } = claims;
+        let SessionClaims { mut sessions, speaker, recorded, .. } = claims;
         let hints = claims_for_format(&job.hints, format);
         // A recording's folder is its session, whatever id the conversation in it has.
         if recorded.is_some() && hints.session.is_some() {
@@ -91,7 +95,11 @@ impl IndexRun<'_> {
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
-        let by_place = hints.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
+        // A file that states no session may be in the folder of one, wherever that folder is.
+        let above = || sessions.is_empty().then(|| session_above(&job.path, format)).flatten();
+        let above = if hints.session.is_none() { above() } else { None };
+        let by_place = hints.session.clone().or(above);
+        let by_place = by_place.filter(|name| sessions.is_empty() || sessions.contains(name));
         let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(hints.session.clone());
         let is_many = row.coverage == Coverage::Log && sessions.len() > 1 && hints.session.is_none();
         let name = name.filter(|_| !is_many).unwrap_or(stem);

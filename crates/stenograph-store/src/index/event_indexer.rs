@@ -144,6 +144,7 @@ impl<'w> EventIndexer<'w> {
         let summary = &mut self.summary;
         // A message that claims to repeat one that is not there is all there is of it, so its words are the session's.
         summary.header.add(event);
+        self.claims.is_query_aside = summary.header.is_query_aside;
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
@@ -224,10 +225,12 @@ impl<'w> EventIndexer<'w> {
         let saved: SavedReading = serde_json::from_str(&row.reading_state).unwrap_or_default();
         let SavedReading { messages, calls, errors, notes, repeats, claims, nested, entries } = saved;
         let is_checked = !format.info().traits.log;
+        let mut summary = SourceSummary { messages, calls, errors, notes, ..row.summary.clone() };
+        summary.header.is_query_aside = claims.is_query_aside;
         EventIndexer {
             event: row.doc_group_events,
             entry_builder: entries.through(format),
-            summary: SourceSummary { messages, calls, errors, notes, ..row.summary.clone() },
+            summary,
             repeats: is_checked.then(|| RepeatCheck::remembering(STATED_MAX).restore(&repeats)),
             first_key: row.first_key,
             nested,

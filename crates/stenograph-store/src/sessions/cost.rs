@@ -55,7 +55,7 @@ impl SessionCost {
             // One sum: no call is assigned to a day.
             zone: TimeZone::UTC,
             prices,
-            project: &mut |_| String::new(),
+            project: &mut |_, _| String::new(),
             keep: &mut |_| true,
         };
         let total = ledger::report(ledger, &mut question).total;

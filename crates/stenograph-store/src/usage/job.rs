@@ -187,7 +187,7 @@ pub(super) enum JobOutcome {
     Unrecognized,
     /// Its session was forgotten.
     Forgotten,
-    /// It is not a file.
+    /// It is not a file, or an empty one.
     Nothing,
 }
 
@@ -208,6 +208,9 @@ fn count(
         && let Some(damage) = damage
     {
         return Err(damage);
+    }
+    if length == 0 {
+        return Ok(JobOutcome::Nothing);
     }
     let mut head = Vec::new();
     let begin = hand.buffer.get(..length).unwrap_or_default();

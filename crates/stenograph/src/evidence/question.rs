@@ -36,12 +36,24 @@ impl UserQuestion {
         }
     }
 
-    /// Whether a text that was a question is a command: `/review src` is one, `/etc/hosts is wrong` is not.
-    pub fn is_command_text(text: &str) -> bool {
-        let name = text.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
-        name.is_some_and(|name| !name.contains('/'))
+    /// Whether a question is a command without words of its own: `/review` is one, `/review the parser` is not.
+    pub fn is_bare_command(text: &str) -> bool {
+        text.strip_prefix('/')
+            .is_some_and(|name| !name.is_empty() && !name.contains(|char: char| char == '/' || char.is_whitespace()))
+    }
+
+    /// The command that a person typed, if the message records one: for the model, or for the agent itself such as `/clear`.
+    pub fn typed_command(event: &Event<'_>) -> Option<String> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        COMMAND_BEGINS.iter().any(|begin| text.starts_with(begin)).then(|| command(text)).flatten()
     }
 }
+
+/// How the record of a command begins.
+const COMMAND_BEGINS: [&str; 2] = ["<command-message>", "<command-name>"];
 
 /// A command as people type it, from its elements.
 fn command(text: &str) -> Option<String> {
@@ -102,7 +114,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_not_a_command() {
-        assert!(UserQuestion::is_command_text("/review src") && !UserQuestion::is_command_text("/etc/hosts is wrong"));
+    fn a_bare_command_has_no_words_and_is_no_path() {
+        let is_bare =
+            ["/review", "/review src", "/etc/hosts is wrong", "/etc/hosts", "/"].map(UserQuestion::is_bare_command);
+        assert_eq!(is_bare, [true, false, false, false, false]);
     }
 }

@@ -114,8 +114,8 @@ pub struct Question<'q> {
     pub zone: TimeZone,
     /// The prices of models.
     pub prices: &'q Prices,
-    /// The name of the project of a folder.
-    pub project: &'q mut dyn FnMut(&str) -> String,
+    /// The name of the project of a call: its folder, and its session if it states one.
+    pub project: &'q mut dyn FnMut(&str, Option<&str>) -> String,
     /// Which calls to include.
     pub keep: &'q mut dyn FnMut(&LedgerEntry) -> bool,
 }
@@ -324,7 +324,7 @@ const BLOCK_MS: i64 = 5 * 60 * 60 * 1000;
 struct Keys {
     /// The start of the current block, and its last call.
     block: Option<(i64, i64)>,
-    projects: HashMap<Name, String>,
+    projects: HashMap<(Name, Option<Name>), String>,
 }
 
 impl Keys {
@@ -345,12 +345,12 @@ impl Keys {
     }
 
     fn project(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
-        let folder = row.cwd?;
-        if let Some(project) = self.projects.get(&folder) {
+        let place = (row.cwd?, row.session);
+        if let Some(project) = self.projects.get(&place) {
             return Some(project.clone());
         }
-        let project = (question.project)(ledger.name(row.cwd)?);
-        self.projects.insert(folder, project.clone());
+        let project = (question.project)(ledger.name(row.cwd)?, ledger.name(row.session));
+        self.projects.insert(place, project.clone());
         Some(project)
     }
 

@@ -117,6 +117,9 @@ pub struct LossReport {
     pub losses: BTreeMap<(Kind, String, LossKind), Count>,
 }
 
+/// How the reasons begin for which an event is not written because another record has its content.
+const REPEATS: &str = "repeats another record";
+
 impl LossReport {
     /// Adds an occurrence.
     pub fn add(&mut self, kind: Kind, field: &str, how: LossKind, at: Option<Span>) -> &mut Count {
@@ -173,10 +176,11 @@ impl LossReport {
     fn remarks(&self, kind: Kind, how: &str) -> (Vec<String>, Option<String>) {
         let mut events = Vec::new();
         let mut fields: Vec<String> = Vec::new();
-        let mut extra = 0;
+        let (mut extra, mut repeats) = (0, 0);
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
                 match (field.as_str(), manner) {
+                    ("", LossKind::Dropped { why }) if why.starts_with(REPEATS) => repeats += count.times,
                     ("", LossKind::Dropped { why }) if !why.is_empty() => {
                         events.push(format!("{} left out ({why}{})", count.times, count.lines_text()));
                     }
@@ -185,6 +189,9 @@ impl LossReport {
                     (field, _) => fields.push(format!("{field} ×{}", count.times)),
                 }
             }
+        }
+        if repeats > 0 {
+            events.push(format!("{repeats} {} skipped", if repeats == 1 { "repeat" } else { "repeats" }));
         }
         if extra > 0 {
             let plural = if extra == 1 { "" } else { "s" };

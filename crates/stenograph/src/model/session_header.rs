@@ -12,8 +12,11 @@ use crate::time::Time;
 pub struct SessionHeader {
     /// The last title or summary, on one line.
     pub title: Option<String>,
-    /// The first question in the words of the person, on one line; a command only if nobody typed words.
+    /// The first question in the words of the person, on one line. A command without words counts only if nobody typed words, and
+    /// the task of a sub-agent only if there is no main conversation.
     pub query: Option<String>,
+    /// Whether the question is the task of a sub-agent.
+    pub is_query_aside: bool,
     /// The first working folder.
     pub cwd: Option<String>,
     /// The last branch.
@@ -45,21 +48,63 @@ impl SessionHeader {
             self.ended_ms = self.ended_ms.max(Some(time_ms));
         }
         if let Body::Fact { fact: Fact::Title | Fact::Summary, content: Some(content) } = &event.body {
-            keep_last(&mut self.title, Some(&one_line(&content.joined().decode(), TITLE_LENGTH_MAX)));
+            let title = title_line(&content.joined().decode());
+            keep_last(&mut self.title, Some(&title).filter(|title| !title.starts_with(API_ERROR)).map(String::as_str));
         }
-        if self.query.as_deref().is_none_or(UserQuestion::is_command_text) {
+        let is_replaced = self.is_query_aside && event.thread.is_none();
+        if is_replaced || self.query.as_deref().is_none_or(UserQuestion::is_bare_command) {
             self.add_question(event);
         }
     }
 
-    /// Takes the first question; words replace a command.
+    /// Takes the first question; words replace a command, and the main conversation replaces a side conversation.
     fn add_question(&mut self, event: &Event<'_>) {
-        match UserQuestion::of(event) {
-            Some(UserQuestion::Command(_)) if self.query.is_some() => {}
-            Some(question) => keep_last(&mut self.query, Some(&one_line(question.text(), TITLE_LENGTH_MAX))),
-            None => {}
+        let is_aside = event.thread.is_some();
+        let Some(question) = UserQuestion::of(event) else { return };
+        let line = title_line(question.text());
+        let is_first = self.query.is_none() || self.is_query_aside && !is_aside;
+        let is_better = self.is_query_aside == is_aside && !UserQuestion::is_bare_command(&line);
+        if (is_first || is_better) && !line.is_empty() {
+            self.query = Some(line);
+            self.is_query_aside = is_aside;
         }
     }
+}
+
+/// The beginning of a title that an agent took from a failed request instead of the conversation.
+const API_ERROR: &str = "API Error:";
+
+/// The characters of a text that a title can come from; links take some of them.
+const LINE_SOURCE_MAX: usize = 4 * TITLE_LENGTH_MAX;
+
+/// A title or a question on one line; of a Markdown link only its text.
+fn title_line(text: &str) -> String {
+    one_line(&without_links(&one_line(text, LINE_SOURCE_MAX)), TITLE_LENGTH_MAX)
+}
+
+/// A text whose Markdown links are replaced by their texts.
+fn without_links(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('[') {
+        out.push_str(before);
+        let link = after.split_once("](").and_then(|(label, target)| {
+            let (address, behind) = target.split_once(')')?;
+            let is_link = !label.contains(['[', ']']) && !address.contains(' ');
+            is_link.then_some((label, behind))
+        });
+        match link {
+            Some((label, behind)) => {
+                out.push_str(label);
+                rest = behind;
+            }
+            None => {
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]
@@ -115,6 +160,25 @@ mod tests {
         assert_eq!(header(&[said("Why\n\tis it red?\n"), said("And now?")]).query.as_deref(), Some("Why is it red?"));
         let long = Event::new(Body::Message { role: Role::User, content: Content::text("x".repeat(999)) });
         assert_eq!(header(&[long]).query.map(|query| query.len()), Some(TITLE_LENGTH_MAX));
+    }
+
+    #[test]
+    fn a_title_is_not_an_error_and_keeps_the_text_of_links() {
+        let title = |text: &'static str| header(&[fact(Fact::Title, text)]).title;
+        assert_eq!(title("API Error: 401 {}"), None);
+        assert_eq!(
+            title("why [acme/app#1](https://x.test/1) [ok] a[0](b c)").as_deref(),
+            Some("why acme/app#1 [ok] a[0](b c)")
+        );
+    }
+
+    #[test]
+    fn the_question_of_the_main_conversation_replaces_the_task_of_a_sub_agent() {
+        let aside = |text: &'static str| Event { thread: Some("a1".into()), ..said(text) };
+        assert_eq!(header(&[aside("Warmup"), aside("Look.")]).query.as_deref(), Some("Warmup"));
+        assert_eq!(header(&[aside("Warmup"), said("Fix it."), aside("Look.")]).query.as_deref(), Some("Fix it."));
+        assert_eq!(header(&[said("/review"), aside("Look."), said("Why?")]).query.as_deref(), Some("Why?"));
+        assert_eq!(header(&[said("/review the parser"), said("Why?")]).query.as_deref(), Some("/review the parser"));
     }
 
     #[test]

@@ -199,6 +199,26 @@ fn period_named(text: &str, today: &Today) -> Result<Period, Complaint> {
     period(text, today).ok_or_else(|| (format!("`{text}` is not a time"), format!("write {SPELLINGS}")))
 }
 
+/// The names of all fields, each with the values that it takes if they are few.
+pub fn fields() -> Vec<(&'static str, Vec<&'static str>)> {
+    let values = |name: Name| match name {
+        Name::Is => is_names().map(|(word, _)| word).collect(),
+        Name::Has => has_names().map(|(word, _)| word).collect(),
+        Name::Role => Role::ALL.map(Role::name).to_vec(),
+        Name::Agent
+        | Name::Project
+        | Name::Session
+        | Name::Tag
+        | Name::Tool
+        | Name::File
+        | Name::Model
+        | Name::Branch
+        | Name::Since
+        | Name::Until => Vec::new(),
+    };
+    ALL.into_iter().map(|name| (name.word(), values(name))).collect()
+}
+
 fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
     let kinds = Kind::WORDS.into_iter().map(|(word, kind)| (word, Is::Kind(kind)));
     [Is::Error, Is::Pinned, Is::Marked].into_iter().map(|is| (is.name(), is)).chain(kinds)

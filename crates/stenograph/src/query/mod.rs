@@ -19,6 +19,7 @@ pub use collapse::{CollapsedHit, Same, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought, TagPattern};
+pub use field::fields;
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
 pub use moment::{Period, SPELLINGS, Today, period};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::calls::{CallOutcome, Calls};
 use crate::changes::{RequestedKind, requested_changes};
 use crate::evidence::{
-    CallArguments, CallKind, CompactionDetails, PlanChange, Todo, TouchHow, UserMessage, output_without_header,
+    CallArguments, CallKind, CompactionDetails, PlanChange, Todo, TouchHow, UserMessage, UserQuestion,
+    output_without_header,
 };
 use crate::json::{Object, compact, items};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
@@ -174,7 +175,11 @@ impl EventView {
             Body::Message { content, .. } => {
                 // An interruption has no content beyond its heading.
                 let is_said = UserMessage::of(event) != Some(UserMessage::Interruption);
-                let blocks = if is_said { blocks(content, Block::Markdown) } else { Vec::new() };
+                let blocks = match UserQuestion::typed_command(event) {
+                    Some(command) => vec![Block::Markdown(command)],
+                    None if is_said => blocks(content, Block::Markdown),
+                    None => Vec::new(),
+                };
                 EventView { blocks, ..view(kind, &speaker.unwrap_or_default()) }
             }
             Body::Thinking { content } => {
@@ -333,6 +338,10 @@ fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
     let name = |usual: &str| event.from.as_deref().filter(|from| *from != role.name()).unwrap_or(usual).to_owned();
     match role {
         Role::User => match UserMessage::of(event) {
+            // The agent writes markup around a command that a person typed.
+            Some(UserMessage::Injected) if UserQuestion::typed_command(event).is_some() => {
+                (ViewKind::User, name("You"))
+            }
             Some(UserMessage::Injected) => (ViewKind::Injected, "added by the agent".to_owned()),
             Some(UserMessage::JobNotice) => (ViewKind::Notice, "report about a job".to_owned()),
             Some(UserMessage::Interruption) => (ViewKind::Notice, "interrupted by the user".to_owned()),

@@ -70,7 +70,7 @@ pub struct Options {
 }
 
 fn span(text: &str) -> Result<i64, String> {
-    clock::duration_seconds(text).ok_or_else(|| "expected a duration such as 90d, 12w or 24h".to_owned())
+    clock::duration_seconds(text).ok_or_else(|| "expected an age such as 24h, 90d, 3mo or 1y".to_owned())
 }
 
 /// A session that may be removed.
@@ -242,13 +242,13 @@ fn report_sessions(
     let now = clock::millis();
     let cells = |candidate: &Candidate| {
         let session = &candidate.session;
-        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+        let title = session.about();
         [
             harmless_line(&short_names.name(session)),
             harmless_line(&session.agent),
             table::ago(now - candidate.last_ms),
             store::bytes(candidate.bytes),
-            shortened(&harmless_line(title), TITLE_LENGTH_MAX).into_owned(),
+            shortened(&harmless_line(&title), TITLE_LENGTH_MAX).into_owned(),
         ]
     };
     let rows: Vec<[String; 5]> = decisions.goes.iter().map(cells).collect();

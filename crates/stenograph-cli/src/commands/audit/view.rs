@@ -18,6 +18,10 @@ const LINES_MAX: usize = 12;
 const LINE_LENGTH_MAX: usize = 120;
 const LINE_LENGTH_ALONE_MAX: usize = 400;
 
+/// The columns of a file's line beside its path and its uses, and the narrowest path.
+const FILE_LINE_REST: usize = 13;
+const FILE_WIDTH_MIN: usize = 20;
+
 /// How many further files are named.
 const FILES_MAX: usize = 12;
 
@@ -322,13 +326,13 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
                 .filter(|(number, _)| *number > 0)
                 .map(|(number, word)| format!("{word} {number}"))
                 .collect();
-        let path = brief(&file.path, LINE_LENGTH_ALONE_MAX);
-        let _ = writeln!(
-            out,
-            "  {:<8} {path}  {}",
-            file.change.name(),
-            colour.paint(TextStyle::Faint, &format!("({})", uses.join(", ")))
-        );
+        // A path below the folder of the session is shorter without it.
+        let below = audit.cwd.as_deref().and_then(|cwd| file.path.strip_prefix(cwd)?.strip_prefix('/'));
+        let uses = format!("({})", uses.join(", "));
+        let room = table::screen_width().saturating_sub(FILE_LINE_REST + uses.len()).max(FILE_WIDTH_MIN);
+        let path = table::truncated(&brief(below.unwrap_or(&file.path), LINE_LENGTH_ALONE_MAX), room);
+        let uses = colour.paint(TextStyle::Faint, &uses);
+        let _ = writeln!(out, "  {:<8} {path}  {uses}", file.change.name());
     }
     more(total.saturating_sub(shown), if room == Room::Beside { "files" } else { "" }, colour, out);
 }

@@ -38,6 +38,7 @@ const FILE_NAME_LENGTH_MAX: usize = 80;
 pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let prices = prices::load()?;
     if let [file] = options.files.as_slice() {
+        options.output.must_not_fill_terminal(output)?;
         let exporter = PageExporter { options, prices: &prices, index: None };
         let mut redaction = options.redaction()?;
         let done = exporter.page(file, options.output.path(), &mut redaction, output)?;
@@ -92,7 +93,7 @@ fn folder_of_pages(
         }
     }
     let title = match options.place.project() {
-        Some(".") | None => counted(entries.len() as u64, "session"),
+        Some("." | "./") | None => counted(entries.len() as u64, "session"),
         Some(project) => format!("{project}: {}", counted(entries.len() as u64, "session")),
     };
     index_file.write_all(index_page(&title, &entries).as_bytes())?;
@@ -272,7 +273,7 @@ impl PageExporter<'_> {
             then_by: None,
             zone: clock::zone(),
             prices: self.prices,
-            project: &mut |_| String::new(),
+            project: &mut |_, _| String::new(),
             keep: &mut |_| true,
         };
         let report = ledger::report(ledger, &mut question);

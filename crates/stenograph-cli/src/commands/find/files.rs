@@ -125,7 +125,7 @@ fn text(
 ) -> String {
     let colour = output.colour();
     let how: Vec<String> = file_use.how.iter().map(|(how, count)| format!("{how} {}", times(*count))).collect();
-    let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or("");
+    let title = &session.about();
     let time = file_use.last.map(clock::format_minute).unwrap_or_default();
     format!(
         "{}  {}  {time}  {}\n  {}: {}\n  {}",

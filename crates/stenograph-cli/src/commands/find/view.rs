@@ -65,7 +65,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
     let mut lines = Vec::new();
     let mut head = Vec::new();
     if let Some(session) = &first.session {
-        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
+        let title = &session.about();
         lines.push(colour.paint(TextStyle::Strong, &fitted(&harmless_line(title), width)));
         head.push(harmless_line(&session.agent));
         head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));

@@ -26,8 +26,9 @@ const HEADINGS: [(&str, Align); 8] = [
 /// The maximum length of a name.
 const NAME_LENGTH_MAX: usize = 24;
 
-/// The maximum length of a session's name. Only a name that shares more letters with another one is cut.
-const SESSION_LENGTH_MAX: usize = 19;
+/// The maximum length of a session's name on a terminal. Only a name that shares more letters with another one is cut; commands
+/// accept it with its ellipsis, and name the candidates.
+const SESSION_LENGTH_MAX: usize = 10;
 
 /// The maximum length of a file's name.
 const FILE_LENGTH_MAX: usize = 48;
@@ -163,10 +164,11 @@ impl ListView<'_> {
         let most = if self.width >= WIDE { NAME_LENGTH_MAX } else { NARROW_NAME_LENGTH_MAX };
         let most_of_path = if self.width >= WIDE { FILE_LENGTH_MAX } else { NARROW_FILE_LENGTH_MAX };
         let short = |text: &str| table::truncated(&harmless_line(text), most);
+        let session_length = if self.width == usize::MAX { usize::MAX } else { SESSION_LENGTH_MAX };
         let named = |name: String| format!("{}{name}", indent(row.depth.unwrap_or(0)));
         match &row.item {
             ListItem::Session(session) => [
-                named(table::truncated(&harmless_line(&self.shorts.name(session)), SESSION_LENGTH_MAX)),
+                named(table::truncated(&harmless_line(&self.shorts.name(session)), session_length)),
                 short(&session.agent),
                 session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
                 ago(session.ended),
@@ -288,7 +290,7 @@ fn title(session: &IndexedSession, row: &ListRow) -> String {
         (Some(1..), Some((_, link))) if row.origin.is_none() => format!("[{link} it] "),
         _ => String::new(),
     };
-    let about = with_origin(row, session.title.as_deref().or(session.query.as_deref()));
+    let about = with_origin(row, Some(&session.about()));
     let pin = if session.marks.pinned { PIN } else { "" };
     let tags: String = session.marks.tags.iter().map(|tag| format!(" #{tag}")).collect();
     format!("{pin}{gone}{link}{about}{tags}")

@@ -52,9 +52,9 @@ impl MarkView<'_> {
     /// The marks of a session for people.
     pub fn text(&self, session: &IndexedSession, colour: Colour) -> Result<String, CommandError> {
         let marks = &session.marks;
-        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+        let title = session.about();
         let short = colour.paint(TextStyle::Strong, &harmless_line(&self.shorts.name(session)));
-        let mut lines = vec![format!("{short}  {}", harmless_line(title)).trim_end().to_owned()];
+        let mut lines = vec![format!("{short}  {}", harmless_line(&title)).trim_end().to_owned()];
         let label = |name: &str| format!("  {name:<LABEL_WIDTH$}");
         if marks.is_empty() {
             lines.push("  no marks".to_owned());
@@ -65,7 +65,7 @@ impl MarkView<'_> {
         if marks.title.is_some() {
             let original = session.agent_title.as_deref().map(harmless_line);
             let original = original.map_or_else(String::new, |title| format!(" (the agent's: {title})"));
-            lines.push(format!("{}{}{original}", label("title"), harmless_line(title)));
+            lines.push(format!("{}{}{original}", label("title"), harmless_line(&title)));
         }
         if !marks.tags.is_empty() {
             lines.push(format!("{}{}", label("tags"), harmless_line(&marks.tags.join(", "))));
@@ -97,7 +97,7 @@ impl MarkView<'_> {
         }
         let now = clock::millis();
         let cells = |session: &IndexedSession| {
-            let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+            let title = session.about();
             let pin = if session.marks.pinned { PIN } else { "" };
             [
                 harmless_line(&self.shorts.name(session)),
@@ -105,7 +105,7 @@ impl MarkView<'_> {
                 session.ended.map_or("-".to_owned(), |ended| table::ago(now - ended)),
                 session.marks.notes.len().to_string(),
                 table::truncated(&harmless_line(&session.marks.tags.join(", ")), TAGS_WIDTH_MAX),
-                format!("{pin}{}", harmless_line(title)),
+                format!("{pin}{}", harmless_line(&title)),
             ]
         };
         let rows: Vec<[String; 6]> = sessions.iter().map(cells).collect();

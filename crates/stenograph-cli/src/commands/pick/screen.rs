@@ -154,7 +154,7 @@ fn draw_list(canvas: &mut Canvas<'_>, picker: &Picker, now: i64) {
                 }
             }
             None => {
-                let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
+                let title = &session.about();
                 line.push(&harmless_line(title), if is_gone { faint } else { Style::new() });
             }
         }

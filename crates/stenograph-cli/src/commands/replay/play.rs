@@ -72,7 +72,9 @@ pub fn run(
         && !player.is_at_end(stage.timeline())
     {
         let events = grouped(stage.events());
-        output.say(&format!("stopped at event {number} of {events}; continue with --start {number}"));
+        let name = options.file.display();
+        output.say(&format!("stopped at event {number} of {events}"));
+        output.say(&format!("continue with: steno replay {name} --start {number}"));
     }
     Ok(ended)
 }

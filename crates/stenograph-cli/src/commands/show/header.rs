@@ -47,7 +47,7 @@ fn header(session: &IndexedSession, took: &SessionCost) -> Header {
     let notes = session.marks.notes.len() as u64;
     facts.extend((notes > 0).then(|| counted(notes, "note")));
     Header {
-        title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
+        title: session.about(),
         place: vec![
             session.agent.clone(),
             session.project.as_ref().map(|project| project.name.clone()).or(session.cwd.clone()).unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! `steno show --last N` for a file of lines: reads the file from its end, as `steno tail` does.
 
+use stenograph::model::Event;
 use stenograph::repeat::SpokenWords;
 use stenograph_store::Place;
 use stenograph_store::follow::{Follow, LastLine};
@@ -10,6 +11,10 @@ use super::{Options, ShowForm, Shown};
 use crate::error::CommandError;
 use crate::input::TranscriptInput;
 use crate::last::{last_shown, unless_repeated};
+use crate::terminal::Drawer;
+
+/// A file up to this size is read from its beginning, so that its last events have numbers.
+const NUMBERED_SIZE_MAX: u64 = 32 << 20;
 
 /// The last events; `None` if the source must be read from its beginning.
 pub(super) fn events(
@@ -17,16 +22,24 @@ pub(super) fn events(
     form: ShowForm,
     most: usize,
     input: &TranscriptInput,
+    drawer: &Drawer,
 ) -> Result<Option<Vec<Shown>>, CommandError> {
     let Place::Path(path) = input.source.place() else { return Ok(None) };
     // A source that only the archive has is no longer at its path.
     if !input.source.is_at(path) || input.source.access(input.format) != Access::ByRecord {
         return Ok(None);
     }
+    // Readers need the numbers of events; only a read from the beginning knows them.
+    let is_large = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > NUMBERED_SIZE_MAX);
+    if form == ShowForm::View && !is_large {
+        return Ok(None);
+    }
     let mut selection = EventSelection::new(&options.kind, &options.types);
+    let is_seen = |event: &Event<'_>| form != ShowForm::View || drawer.shows(event);
     let mut follow = Follow::open(path, Some(input.format))?;
     let (last, _) = last_shown(&mut follow, most, LastLine::Include, &mut |event| match selection.choose(event) {
         Selected::No => None,
+        _ if !is_seen(event) => None,
         Selected::ByKind if form != ShowForm::Json => unless_repeated(event, |event| form.shown(None, event)),
         Selected::ByKind | Selected::ByType => Some((SpokenWords::stated(event), form.shown(None, event)?)),
     })?;

@@ -94,6 +94,9 @@ impl ShowPrinter<'_, '_> {
             }
             return;
         }
+        if self.form == ShowForm::View && !self.drawer.shows(event) {
+            return self.drawer.skip(event);
+        }
         let Some(shown) = self.form.shown(Some(self.count), event) else { return };
         self.shown += 1;
         match self.last {
@@ -103,8 +106,10 @@ impl ShowPrinter<'_, '_> {
             }
             Some(most) => {
                 self.kept.push_back(shown);
-                if self.kept.len() > most {
-                    self.kept.pop_front();
+                if self.kept.len() > most
+                    && let Some(Shown::Event(_, event)) = self.kept.pop_front()
+                {
+                    self.drawer.skip(&event);
                 }
             }
         }
@@ -171,8 +176,8 @@ impl ShowPrinter<'_, '_> {
             self.output.say(&format!("{events} of sub-agents hidden: show them with --subagents"));
         }
         if self.repeats > 0 {
-            let repeats = counted(self.repeats, "event");
-            self.output.say(&format!("{repeats} hidden as repeats: show them with --json"));
+            let repeats = counted(self.repeats, "repeated event");
+            self.output.say(&format!("{repeats} hidden; --json prints them"));
         }
         if self.notes > 0 && self.flow() == Flow::Continue {
             let notes = counted(self.notes, "note");

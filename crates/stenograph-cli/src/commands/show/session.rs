@@ -59,7 +59,9 @@ pub(super) fn run(
         output.say(&format!("{} hidden: show with --subagents", counted(threads.len() as u64, "sub-agent")));
     }
     if !others.is_empty() && options.event.is_empty() {
-        output.say(&format!("this session also has {}:", counted(others.len() as u64, "file")));
+        let count = others.len() as u64;
+        let belong = if count == 1 { "belongs to this session and is" } else { "belong to this session and are" };
+        output.say(&format!("{} {belong} not shown:", counted(count, "more file")));
         for source in others.iter().take(OTHERS_MAX) {
             output.say(&harmless_line(&format!("  {} ({})", source.path.display(), source.format)));
         }

@@ -3,10 +3,12 @@
 use stenograph::status::{State, Why};
 
 use crate::output::{Colour, TextStyle, harmless_line};
+use crate::store::SessionLabels;
 use crate::table::{self, Align, ago};
+use stenograph_store::project::ProjectNames;
 use stenograph_store::runs::{Need, RunLook};
 
-const HEADINGS: [(&str, Align); 7] = [
+const HEADINGS: [(&str, Align); 8] = [
     ("SESSION", Align::Left),
     ("AGENT", Align::Left),
     ("PROJECT", Align::Left),
@@ -14,17 +16,15 @@ const HEADINGS: [(&str, Align); 7] = [
     ("LAST TOOL", Align::Left),
     ("CONTEXT", Align::Right),
     ("STATE", Align::Left),
+    ("TITLE", Align::Left),
 ];
 
-/// The maximum width of a session on a narrow terminal.
-const SESSION_WIDTH_NARROW: usize = 20;
-
 /// The maximum width of each column but the last: on a narrow terminal, on a wide one, and elsewhere.
-const WIDTHS_NARROW: [usize; 6] = [SESSION_WIDTH_NARROW, 11, 12, 8, 0, 0];
-const WIDTHS_WIDE: [usize; 6] = [22, 14, 20, 8, 14, 7];
-const WIDTHS_ELSEWHERE: [usize; 6] = [64, 20, 40, 12, 24, 8];
+const WIDTHS_NARROW: [usize; 7] = [16, 11, 12, 8, 0, 0, 26];
+const WIDTHS_WIDE: [usize; 7] = [20, 12, 16, 8, 12, 7, 30];
+const WIDTHS_ELSEWHERE: [usize; 7] = [64, 20, 40, 12, 24, 8, 60];
 
-/// On a narrower terminal, the columns LAST TOOL and CONTEXT are left out.
+/// On a narrower terminal, the columns LAST TOOL and CONTEXT are left out, and PROJECT if sessions have titles.
 const WIDE: usize = 118;
 
 /// How much of a session's id is shown on a terminal: enough to tell apart ids that begin with the same second.
@@ -34,28 +34,42 @@ const SHORT_LENGTH: usize = 13;
 const SHORTER_LENGTH: usize = 8;
 
 /// The lines of the table; none if it is empty.
-pub fn lines(runs: &[&RunLook], now_ms: i64, width: usize, colour: Colour) -> Vec<String> {
+pub fn lines(runs: &[&RunLook], labels: &SessionLabels, now_ms: i64, width: usize, colour: Colour) -> Vec<String> {
     if runs.is_empty() {
         return Vec::new();
     }
-    let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now_ms, width)).collect();
+    let rows: Vec<[String; 8]> = runs.iter().map(|run| row(run, labels, now_ms, width)).collect();
+    let mut headings = HEADINGS;
+    if rows.iter().all(|[.., title]| title.is_empty()) {
+        headings[7].0 = "";
+    }
     let lines = if width >= WIDE {
-        table::lines(HEADINGS, &rows, width)
+        table::lines(headings, &rows, width)
     } else {
-        let [session, agent, project, active, _, _, state] = HEADINGS;
-        let narrow =
-            |[session, agent, project, active, _, _, state]: [String; 7]| [session, agent, project, active, state];
+        let [session, agent, project, active, _, _, state, title] = headings;
+        // The title says more than the project.
+        let has_titles = !title.0.is_empty();
+        let narrow = |[session, agent, project, active, _, _, state, title]: [String; 8]| match has_titles {
+            true => [session, agent, active, state, title],
+            false => [session, agent, project, active, state],
+        };
         let rows: Vec<[String; 5]> = rows.into_iter().map(narrow).collect();
-        table::lines([session, agent, project, active, state], &rows, width)
+        let headings = match has_titles {
+            true => [session, agent, active, state, title],
+            false => [session, agent, project, active, state],
+        };
+        table::lines(headings, &rows, width)
     };
     let mut lines = lines.into_iter();
     let heading = lines.next().unwrap_or_default();
-    // The state is the last column.
+    // The state is the last column but one.
     let column = heading.rfind("STATE").unwrap_or(0);
+    let next = heading.rfind(headings[7].0).filter(|_| !headings[7].0.is_empty()).unwrap_or(usize::MAX);
     let mut painted = vec![colour.paint(TextStyle::Faint, &heading)];
     painted.extend(runs.iter().zip(lines).map(|(run, line)| {
         let (before, state) = split_at_column(&line, column);
-        format!("{before}{}", colour.paint(style(Need::of(run)), state))
+        let (state, title) = split_at_column(state, next.saturating_sub(column));
+        format!("{before}{}{title}", colour.paint(style(Need::of(run)), state))
     }));
     painted
 }
@@ -76,29 +90,34 @@ fn split_at_column(line: &str, column: usize) -> (&str, &str) {
     line.split_at_checked(at.unwrap_or(line.len())).unwrap_or((line, ""))
 }
 
-fn row(run: &RunLook, now_ms: i64, width: usize) -> [String; 7] {
+fn row(run: &RunLook, labels: &SessionLabels, now_ms: i64, width: usize) -> [String; 8] {
     let status = &run.status;
     let is_elsewhere = width == usize::MAX;
     let file = || run.path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    // A prefix of an id is as good as all of it; an id with an ellipsis is not.
-    let start = |session: &str, length: usize| session.chars().take(length).collect::<String>();
+    let label = status.session.as_ref().and_then(|session| labels.get(session));
+    // The name that `steno list` prints. A session that the index does not know has the beginning of its id.
+    let short = |session: &str, length: usize| match label {
+        Some(label) => label.short.clone(),
+        None => session.chars().take(length).collect(),
+    };
     let session = match (&status.session, &status.thread) {
-        (Some(session), Some(thread)) if is_elsewhere => Some(format!("{}/{thread}", start(session, SHORT_LENGTH))),
-        (Some(session), Some(thread)) => Some(format!("{}/{thread}", start(session, SHORTER_LENGTH))),
+        (Some(session), Some(thread)) if is_elsewhere => Some(format!("{}/{thread}", short(session, SHORT_LENGTH))),
+        (Some(session), Some(thread)) => Some(format!("{}/{thread}", short(session, SHORTER_LENGTH))),
         (Some(session), None) if is_elsewhere => Some(session.clone()),
-        (Some(session), None) if table::display_width(session) <= SESSION_WIDTH_NARROW => Some(session.clone()),
-        (Some(session), None) => Some(start(session, SHORT_LENGTH)),
+        (Some(session), None) => Some(short(session, SHORT_LENGTH)),
         (None, _) => file(),
     };
-    let project = status.cwd.as_deref().map(|cwd| cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(cwd));
+    let of_folder = || Some(ProjectNames::default().name(status.cwd.as_deref()?, None));
+    let project = label.and_then(|label| label.project.clone()).or_else(of_folder);
     let cells = [
         session.unwrap_or_else(|| "-".to_owned()),
         run.agent().unwrap_or("-").to_owned(),
-        project.unwrap_or("-").to_owned(),
+        project.unwrap_or_else(|| "-".to_owned()),
         ago(now_ms.saturating_sub(run.active_ms())),
         status.tool.clone().unwrap_or_else(|| "-".to_owned()),
         status.context.map_or("-".to_owned(), thousands),
         state(run),
+        label.map(|label| label.title.clone()).unwrap_or_default(),
     ];
     let widths = match () {
         () if is_elsewhere => WIDTHS_ELSEWHERE,
@@ -106,11 +125,11 @@ fn row(run: &RunLook, now_ms: i64, width: usize) -> [String; 7] {
         () => WIDTHS_NARROW,
     };
     let mut widths = widths.into_iter();
-    cells.map(|cell| table::truncated(&harmless_line(&cell), widths.next().unwrap_or(STATE_WIDTH_MAX)))
+    cells.map(|cell| table::truncated(&harmless_line(&cell), widths.next().unwrap_or(TITLE_WIDTH_MAX)))
 }
 
-/// The maximum width of a state that goes to no terminal.
-const STATE_WIDTH_MAX: usize = 60;
+/// The maximum width of a title that goes to no terminal.
+const TITLE_WIDTH_MAX: usize = 200;
 
 /// The state, with an explanation.
 fn state(run: &RunLook) -> String {

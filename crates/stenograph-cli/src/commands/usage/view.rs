@@ -8,6 +8,7 @@ use stenograph::text::quote;
 use crate::clock;
 use crate::csv;
 use crate::output::{Colour, TextStyle, counted, dollars, grouped, harmless_json, harmless_line};
+use crate::store::SessionLabels;
 use crate::table::{self, Align};
 
 use super::Grouping;
@@ -35,13 +36,19 @@ fn cost(group: &Group) -> String {
 }
 
 /// The table with its total. On a terminal, each group has a bar for its share.
-pub fn table(report: &UsageReport, grouping: Grouping, width: usize, colour: Colour) -> Vec<String> {
+pub fn table(
+    report: &UsageReport,
+    grouping: Grouping,
+    labels: &SessionLabels,
+    width: usize,
+    colour: Colour,
+) -> Vec<String> {
     let mut lines = match width {
         usize::MAX => complete_table(report, grouping),
         width => {
             let is_wide = width >= WIDE;
-            let wide = is_wide.then(|| terminal_table(report, grouping, width, TerminalColumns::All)).flatten();
-            let narrow = || terminal_table(report, grouping, width, TerminalColumns::Sums);
+            let wide = is_wide.then(|| terminal_table(report, grouping, labels, width, TerminalColumns::All)).flatten();
+            let narrow = || terminal_table(report, grouping, labels, width, TerminalColumns::Sums);
             wide.or_else(narrow).unwrap_or_else(|| complete_table(report, grouping))
         }
     };
@@ -62,6 +69,15 @@ fn heading(by: By) -> String {
 fn names(group: &Group, Grouping { by, then_by }: Grouping) -> [String; 2] {
     let name = |key: &Option<String>, by: By| harmless_line(key.as_deref().unwrap_or(unnamed(by)));
     [name(&group.key, by), then_by.map(|by| name(&group.then_key, by)).unwrap_or_default()]
+}
+
+/// Names of groups in which a session that the index knows has the short id and the title of `steno list`.
+fn labelled([name, second]: [String; 2], Grouping { by, then_by }: Grouping, labels: &SessionLabels) -> [String; 2] {
+    let label = |name: String, by: Option<By>| match labels.get(&name).filter(|_| by == Some(By::Session)) {
+        Some(label) => harmless_line(&format!("{} {}", label.short, label.title)),
+        None => name,
+    };
+    [label(name, Some(by)), label(second, then_by)]
 }
 
 /// The stated cost of a group, and how it differs from ours.
@@ -139,6 +155,7 @@ enum TerminalColumns {
 fn terminal_table(
     report: &UsageReport,
     grouping: Grouping,
+    labels: &SessionLabels,
     width: usize,
     columns: TerminalColumns,
 ) -> Option<Vec<String>> {
@@ -165,7 +182,7 @@ fn terminal_table(
     let numbers = if is_wide { numbers.to_vec() } else { vec!["CALLS", "TOKENS", "COST"] };
     headings.extend(numbers.into_iter().map(str::to_owned));
     let mut rows = vec![headings];
-    rows.extend(report.groups.iter().map(|group| cells(group, names(group, grouping))));
+    rows.extend(report.groups.iter().map(|group| cells(group, labelled(names(group, grouping), grouping, labels))));
     rows.push(cells(&report.total, ["total".to_owned(), String::new()]));
     let columns = rows.iter().skip(1).map(Vec::len).max().unwrap_or(0);
     let width_of =

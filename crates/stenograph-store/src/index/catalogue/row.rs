@@ -274,6 +274,7 @@ impl SourceRow {
                 header: SessionHeader {
                     title: row.get(26)?,
                     query: row.get(27)?,
+                    is_query_aside: false,
                     cwd: row.get(28)?,
                     branch: row.get(29)?,
                     model: row.get(30)?,

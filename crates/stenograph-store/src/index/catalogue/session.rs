@@ -161,6 +161,17 @@ impl IndexedSession {
         project.chain(self.cwd.clone()).collect()
     }
 
+    /// Whether nobody said or did anything in it: it has at most a title, settings or an empty log.
+    pub fn is_empty(&self) -> bool {
+        self.messages == 0 && self.calls == 0
+    }
+
+    /// What people read as its name: its title, else the first question, else what else is known about it.
+    pub fn about(&self) -> String {
+        let stated = self.title.as_deref().or(self.query.as_deref()).filter(|text| !text.is_empty());
+        stated.map_or_else(|| if self.is_empty() { "(no messages)" } else { "(no question)" }.to_owned(), str::to_owned)
+    }
+
     /// A session of which only the path is known.
     pub fn bare(agent: &str, name: &str, path: &Path) -> IndexedSession {
         IndexedSession {
@@ -229,7 +240,7 @@ impl Catalogue {
     /// About the newest `limit` sessions that have a source. Much faster than reading all of them.
     pub fn newest_sessions(&self, limit: usize) -> Result<Vec<IndexedSession>, Error> {
         const NEWEST: &str = "sessions.id IN (SELECT session FROM sources GROUP BY session \
-            ORDER BY coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
+            ORDER BY sum(messages + calls) = 0, coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.sessions_where(&format!("{NEWEST} AND main.coverage < 2"), [limit])
     }
@@ -256,6 +267,19 @@ impl Catalogue {
     pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
         let sql = "SELECT name FROM sessions WHERE id = ?1";
         self.query(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
+    }
+
+    /// The projects of the sessions whose ids are unique, by their ids.
+    pub(crate) fn session_projects(&self) -> Result<Vec<(String, ProjectRow)>, Error> {
+        self.query(|connection| {
+            let sql = "SELECT sessions.name, projects.name, root, remote FROM sessions \
+                       JOIN projects ON projects.id = sessions.project GROUP BY sessions.name HAVING count(*) = 1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                Ok((row.get(0)?, ProjectRow { name: row.get(1)?, root: row.get(2)?, remote: row.get(3)? }))
+            };
+            statement.query_map([], read)?.collect()
+        })
     }
 
     /// The agents' ids for all sessions that have a source.

@@ -181,6 +181,15 @@ impl Catalogue {
         })
     }
 
+    /// The paths of the sources that existed when they were last seen.
+    pub fn existing_paths(&self) -> Result<Vec<PathBuf>, Error> {
+        self.query(|connection| {
+            let mut statement = connection.prepare_cached("SELECT path FROM sources WHERE gone = 0")?;
+            let read = |row: &Row<'_>| Ok(path_of(row.get_ref(0)?.as_bytes().unwrap_or_default()));
+            statement.query_map([], read)?.collect()
+        })
+    }
+
     /// The saved status of the run in the file at this path, with the file's stat then.
     pub(crate) fn status_at(&self, path: &Path) -> Result<Option<SavedStatus>, Error> {
         self.query(|connection| {

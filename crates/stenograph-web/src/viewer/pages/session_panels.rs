@@ -228,7 +228,7 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
         then_by: None,
         zone: TimeZone::UTC,
         prices: &viewer.prices,
-        project: &mut |_| String::new(),
+        project: &mut |_, _| String::new(),
         keep: &mut |_| true,
     };
     let report = ledger::report(&ledger, &mut question);

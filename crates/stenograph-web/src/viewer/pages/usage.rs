@@ -57,14 +57,15 @@ fn ledger(viewer: &Viewer) -> Result<Ledger, AnswerProblem> {
 }
 
 fn ask(viewer: &Viewer, ledger: &Ledger, by: By, query: Option<&Query>) -> UsageReport {
-    let (mut names, mut others) = (ProjectNames::default(), ProjectNames::default());
+    let projects = || viewer.store.catalogue().ok().and_then(|catalogue| ProjectNames::of(&catalogue).ok());
+    let (mut names, mut others) = (projects().unwrap_or_default(), projects().unwrap_or_default());
     let mut keep = |entry: &LedgerEntry| query.is_none_or(|query| is_wanted(ledger, entry, query, &mut others));
     let mut question = Question {
         by,
         then_by: None,
         zone: viewer.zone.clone(),
         prices: &viewer.prices,
-        project: &mut |folder| names.name(folder),
+        project: &mut |folder, session| names.name(folder, session),
         keep: &mut keep,
     };
     ledger::report(ledger, &mut question)
@@ -74,9 +75,9 @@ fn ask(viewer: &Viewer, ledger: &Ledger, by: By, query: Option<&Query>) -> Usage
 fn is_wanted(ledger: &Ledger, entry: &LedgerEntry, query: &Query, projects: &mut ProjectNames) -> bool {
     let (row, name) = (&entry.row, |name| ledger.name(name));
     let sessions: Vec<String> = name(row.session).map(str::to_owned).into_iter().collect();
-    let projects = name(row.cwd).map(|folder| projects.names(folder)).unwrap_or_default();
+    let projects = name(row.cwd).map(|folder| projects.names(folder, name(row.session))).unwrap_or_default();
     let agent = name(Some(row.agent)).unwrap_or_default();
-    let facts = SessionFacts { agent, projects, sessions: &sessions, ..SessionFacts::default() };
+    let facts = SessionFacts { agent, projects: &projects, sessions: &sessions, ..SessionFacts::default() };
     let (model, started, ended) = (name(row.model), row.time, row.time);
     SessionDetails { facts, model, started, ended, ..SessionDetails::default() }.match_expr(query.expr())
 }
