@@ -1,10 +1,11 @@
 //! What one session took: its tokens and their cost, from the ledger pages of the index.
 
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
+use stenograph::ledger::{self, By, Ledger, Money, Prices, Question};
 use stenograph::render::{dollars, grouped};
 
 use crate::index::catalogue::{Catalogue, Session};
+use crate::usage::session_ledger;
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,12 +19,7 @@ pub struct SessionCost {
 impl SessionCost {
     /// The cost of a session that the index knows. Calls that several of its files state count once.
     pub fn of(session: &Session, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
-        let Ok(pages) = catalogue.session_usage(session.id) else { return SessionCost::default() };
-        let mut builder = LedgerBuilder::default();
-        for (path, changed, page) in pages {
-            builder.add(&path.to_string_lossy(), Some(&session.name), changed, page);
-        }
-        SessionCost::of_ledger(&builder.finish(), prices)
+        session_ledger(catalogue, session).map(|ledger| SessionCost::of_ledger(&ledger, prices)).unwrap_or_default()
     }
 
     /// The cost of all calls of a ledger.
