@@ -308,7 +308,11 @@ pub fn size(text: &str) -> Result<u64, String> {
 
 /// A number with its noun, in the singular or the plural.
 pub fn counted(number: u64, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(number)) }
+    match word.strip_suffix("ry") {
+        _ if number == 1 => format!("1 {word}"),
+        Some(stem) => format!("{} {stem}ries", grouped(number)),
+        None => format!("{} {word}s", grouped(number)),
+    }
 }
 
 #[cfg(test)]
