@@ -236,7 +236,7 @@ fn show(
     };
     drop(progress);
     printer.finish(name)?;
-    let ShowPrinter { shown, selection, numbers, output, .. } = printer;
+    let ShowPrinter { shown, written, selection, numbers, output, .. } = printer;
     read?;
     if let Some(numbers) = numbers {
         return Ok(report_missing(&numbers, output));
@@ -250,6 +250,13 @@ fn show(
             if !seen.is_empty() {
                 output.say(&format!("hint: the {what} in this file are {}", seen.join(", ")));
             }
+        }
+        return Ok(ExitStatus::No);
+    }
+    if written == 0 {
+        output.say(&format!("{name}: no events to show"));
+        if !options.draw.all() {
+            output.say("hint: --all also shows records that are not part of the conversation");
         }
         return Ok(ExitStatus::No);
     }

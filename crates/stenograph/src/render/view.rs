@@ -191,8 +191,9 @@ impl EventView {
                 let reason = reason.as_deref().filter(|reason| !reason.is_empty());
                 let heading =
                     reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
-                // The last message of a successful run was already shown.
-                let content = content.as_ref().filter(|_| *success == Some(false));
+                // The last message of a successful run was already shown, unless this is a log of runs without their messages.
+                let is_log = event.extra.iter().any(|(origin, _)| origin.info().is_some_and(|info| info.traits.log));
+                let content = content.as_ref().filter(|_| *success == Some(false) || is_log);
                 let blocks = content.map(|content| blocks(content, Block::Markdown)).unwrap_or_default();
                 EventView { blocks, ..view(kind, &heading) }
             }
@@ -345,7 +346,7 @@ fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
             (ViewKind::Agent, name(model.unwrap_or("Agent")))
         }
         Role::System | Role::Developer => (ViewKind::Injected, name(role.name())),
-        Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("result")),
+        Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("an unknown call")),
         Role::Unknown => (ViewKind::Notice, name("message")),
     }
 }
@@ -354,7 +355,7 @@ fn result(event: &Event<'_>, kind: ViewKind, context: &EventContext, content: &C
     let failure = context.outcome.filter(|outcome| outcome.is_failure()).map(|outcome| outcome.name().to_owned());
     let exit = context.exit.filter(|exit| *exit != 0).map(|exit| format!("exit {exit}"));
     let words: Vec<String> = [failure, exit].into_iter().flatten().collect();
-    let heading = context.tool.as_deref().unwrap_or("result");
+    let heading = context.tool.as_deref().unwrap_or("an unknown call");
     let remark = (!words.is_empty()).then(|| words.join(", "));
     let mut blocks = blocks(content, Block::Output);
     if let Some(Block::Output(text)) = blocks.first_mut() {
