@@ -86,6 +86,8 @@ mod real_cassette;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/recordings.rs"]
+mod recordings;
 #[path = "cli/redact.rs"]
 mod redact;
 #[path = "cli/repeats.rs"]

@@ -117,6 +117,14 @@ pub enum Problem {
     /// A setting of a recording has an invalid value.
     #[error("has an invalid value")]
     BadSetting,
+    /// A setting of a recording is none of its possible values.
+    #[error("is not a valid {setting}; use {choices}")]
+    BadChoice {
+        /// The setting.
+        setting: &'static str,
+        /// Its possible values.
+        choices: &'static str,
+    },
     /// It has no known layout, so nothing can be recorded or completed there.
     #[error("no known layout")]
     NoLayout,
@@ -323,7 +331,7 @@ impl Error {
             Problem::CutOff => "complete it with steno recover PATH, or record under another name",
             Problem::Exists => "choose another name, or remove the existing one",
             Problem::OutputExists => "name another file, or replace this one with --force",
-            Problem::BadSetting => "see steno record --help for the values of each --set",
+            Problem::BadSetting | Problem::BadChoice { .. } => "see steno record --help for the values of each --set",
             Problem::BadContext => "use letters, digits, hyphens and underscores, and no hyphen first; new is reserved",
             Problem::BadName => "use letters, digits, dots, hyphens and underscores, and no path separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",

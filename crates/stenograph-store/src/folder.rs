@@ -17,11 +17,13 @@ use stenograph::redact::{KnownSecrets, RedactionReport, Redactor};
 use crate::discover::path_hints;
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, create_folder_durably, folder_of};
+use crate::identity::is_same;
 use crate::journal::{self, Recording};
 use crate::layouts::LAYOUTS;
 use crate::output::NewFile;
 use crate::recover;
 use crate::redaction::redact_into;
+use crate::session_files::journals_of;
 use crate::source::{Passes, Source};
 
 pub use numbers::EventNumbers;
@@ -36,8 +38,8 @@ pub struct RecordingParts {
     _copies: Option<tempfile::TempDir>,
 }
 
-/// The files that make up the recording at this path: those of a folder that some layout knows, or a file and the journal
-/// beside it. `None` for a single file, or a folder that no layout knows.
+/// The files that make up the recording at this path: those of a folder that some layout knows, or a file and its journal.
+/// `None` for a single file, or a folder that no layout knows.
 pub fn parts(path: &Path) -> Option<RecordingParts> {
     if path.is_dir() {
         return LAYOUTS.iter().find_map(|layout| {
@@ -45,12 +47,18 @@ pub fn parts(path: &Path) -> Option<RecordingParts> {
             Some(RecordingParts { files, format: layout.format(), _copies: None })
         });
     }
-    let journal = recover::journal_path(path);
-    (path.is_file() && journal.is_file()).then(|| RecordingParts {
-        files: vec![path.to_owned(), journal],
-        format: None,
-        _copies: None,
-    })
+    if !path.is_file() || recover::is_journal_name(path) {
+        return None;
+    }
+    let journal = journals_of(path).into_iter().find(|journal| journal.is_file())?;
+    if journal == recover::journal_path(path) {
+        return Some(RecordingParts { files: vec![path.to_owned(), journal], format: None, _copies: None });
+    }
+    let folder = Some(folder_of(&journal)).filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_read_from_journal = || LAYOUTS.iter().any(|layout| layout.is_read_from_journal(path));
+    let mut parts = parts(folder).filter(|parts| parts.has(path) || is_read_from_journal())?;
+    parts.files.retain(|file| is_same(file, path) || is_same(file, &journal));
+    Some(parts).filter(|parts| !parts.files.is_empty())
 }
 
 /// The file that names the recording which this file is part of, and all parts of that recording: a journal is named by the
@@ -70,7 +78,7 @@ impl RecordingParts {
 
     /// Whether one of them is the file at this path, under any name.
     pub fn has(&self, path: &Path) -> bool {
-        self.files.iter().any(|file| crate::identity::is_same(file, path))
+        self.files.iter().any(|file| is_same(file, path))
     }
 
     /// The format of one of them.

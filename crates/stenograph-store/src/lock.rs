@@ -71,6 +71,12 @@ impl Lock {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
+    /// Whether a process that held the lock of a file was killed: it left the lock behind, and no process holds it.
+    pub(crate) fn is_left(path: &Path) -> bool {
+        let path = lock_path(&resolve_links(path));
+        Lock::holder_of(&path).is_some() && !Lock::is_held(&path)
+    }
+
     /// The process that a lock names.
     pub(crate) fn holder_of(path: &Path) -> Option<u32> {
         holder(&mut File::open(path).ok()?)

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::frame::Framing;
-use stenograph::model::Event;
+use stenograph::json::Object;
+use stenograph::model::{Event, Kind};
 use stenograph::wire;
 use stenograph::{Detected, Registry};
 
@@ -15,7 +16,7 @@ use crate::journal::{self, Recording, RecordingEnd};
 use crate::layouts::{Environment, JournalNeed, LockedJournal, StatedFields, layout_named};
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::tail::{self, LastLineRule, Warning};
+use crate::tail::{self, LastLineRule, Tail, Warning};
 
 /// The file name extension of a journal.
 pub(crate) const JOURNAL_EXTENSION: &str = "steno";
@@ -40,6 +41,8 @@ pub fn journal_path(document: &Path) -> PathBuf {
 pub struct Recovery {
     /// The journals that were checked.
     pub journals: Vec<PathBuf>,
+    /// How many recordings were completed; the others were complete.
+    pub completed: u64,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
     /// Whether a recording could not be completed.
@@ -52,6 +55,7 @@ pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error
     let journals = journals_at(path, environment)?;
     for journal in journals {
         let named = path.is_dir().then_some(path);
+        let is_unfinished = is_unfinished(&journal, environment);
         let ground = match LockedJournal::of_journal_in(&journal, named, environment) {
             // In a folder of many recordings, one that is still active or cannot be completed does not stop the others.
             Err(error) if path.is_dir() => {
@@ -70,6 +74,7 @@ pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error
             environment.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
         }
         recovery.warnings.extend(ground.warnings);
+        recovery.completed += u64::from(is_unfinished);
         recovery.journals.push(journal);
     }
     if path.is_dir() {
@@ -80,39 +85,90 @@ pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error
                 }
                 // The file is not a stream.
                 Err(error) if error.problem == Problem::NoLayout => {}
-                repaired => recovery.warnings.extend(repaired?),
+                repaired => recovery.add_stream(repaired?),
             }
         }
     } else if recovery.journals.is_empty() && path.is_file() {
-        recovery.warnings.extend(repair_file(path, environment)?);
+        recovery.add_stream(repair_file(path, environment)?);
     } else if recovery.journals.is_empty() && !path.exists() {
         return Err(Error::about(path, Problem::Missing));
     }
     Ok(recovery)
 }
 
-/// Repairs a file of lines without a journal, which can only end in half a line.
-fn repair_file(path: &Path, environment: &Environment) -> Result<Option<Warning>, Error> {
+impl Recovery {
+    fn add_stream(&mut self, repaired: RepairedFile) {
+        self.completed += u64::from(repaired.was_cut_off);
+        self.warnings.extend(repaired.warning);
+    }
+}
+
+/// Whether the last recording in a journal is not complete.
+fn is_unfinished(journal: &Path, environment: &Environment) -> bool {
+    let recordings = journal::recordings(&environment.files, journal).unwrap_or_default();
+    recordings.last().is_some_and(|recorded| !recorded.is_completed)
+}
+
+/// A repaired file of lines.
+#[derive(Default)]
+struct RepairedFile {
+    /// Whether its recorder was killed, so that its end had to be recorded.
+    was_cut_off: bool,
+    warning: Option<Warning>,
+}
+
+/// Repairs a file of lines without a journal: it may end in half a line, and the recorder of a native stream may have been killed
+/// before it recorded an end.
+fn repair_file(path: &Path, environment: &Environment) -> Result<RepairedFile, Error> {
+    let files = environment.files.as_ref();
     let mut head = Vec::new();
     let mut reader = environment.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     stenograph::format::Head::read(&mut reader, &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     if head.trim_ascii().is_empty() {
         // A recording that was cut off before its first event leaves an empty file.
-        return Ok(None);
+        return Ok(RepairedFile::default());
     }
+    let was_killed = Lock::is_left(path);
     match Registry::built_in().detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;
-            Ok(tail::repair_tail(environment.files.as_ref(), path, LastLineRule::MayLackNewline)?.warning)
+            let tail = tail::repair_tail(files, path, LastLineRule::MayLackNewline)?;
+            let is_native = format.info().name == wire::NAME;
+            let was_cut_off = was_killed && is_native && tail.length > 0 && !ends_with_stop(path, environment)?;
+            if was_cut_off {
+                append_stop(path, &tail, environment)?;
+            }
+            Ok(RepairedFile { was_cut_off, warning: tail.warning })
         }
         // A recording of the native stream that was cut off in its first line.
         _ if is_begun(&head) => {
             let _lock = Lock::on(path)?;
-            Ok(tail::repair_tail(environment.files.as_ref(), path, LastLineRule::EndsWithNewline)?.warning)
+            let warning = tail::repair_tail(files, path, LastLineRule::EndsWithNewline)?.warning;
+            Ok(RepairedFile { was_cut_off: false, warning })
         }
         _ => Err(Error::about(path, Problem::NoLayout)),
     }
+}
+
+/// Whether the last line of a stream is the end of a run. A recorder's own end is short.
+fn ends_with_stop(path: &Path, environment: &Environment) -> Result<bool, Error> {
+    const LINE_SIZE_MAX: u64 = 64 << 10;
+    let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+    let length = environment.files.length(path).map_err(unreadable)?.unwrap_or(0);
+    let end = environment.files.read(path, length.saturating_sub(LINE_SIZE_MAX)).map_err(unreadable)?;
+    let last = end.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let object = std::str::from_utf8(last).ok().and_then(Object::parse);
+    Ok(object.is_some_and(|object| object.peek_str("kind").as_deref() == Some(Kind::Stop.name())))
+}
+
+/// Records at the end of a stream that its recording was cut off.
+fn append_stop(path: &Path, tail: &Tail, environment: &Environment) -> Result<(), Error> {
+    let log: Log<()> = Log::open(environment.files.clone(), path, tail, environment.durability)?;
+    let stop = wire::event(&RecordingEnd::Interrupted.stop((environment.clock)()));
+    let newline = if tail.lacks_newline { "\n" } else { "" };
+    log.append(format!("{newline}{stop}\n").as_bytes(), (), &|_| {})?;
+    log.sync()
 }
 
 /// Whether this may be the beginning of a native stream's first line, or what a power failure makes of it.

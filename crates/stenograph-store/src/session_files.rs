@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use stenograph::Registry;
 use stenograph::format::Format;
 
+use crate::files::folder_of;
 use crate::folder::{self, RecordingParts};
 use crate::index::catalogue::{SourceId, SourceRow};
+use crate::journal::RecordingHeader;
 use crate::layouts;
 use crate::recover;
 
@@ -52,6 +54,22 @@ pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
     const FOLDERS_MAX: usize = 3;
     let folders = document.ancestors().skip(1).take(FOLDERS_MAX).map(|folder| folder.join(FOLDER_JOURNAL));
     std::iter::once(recover::journal_path(document)).chain(folders).collect()
+}
+
+/// The name of the recording that fills the folder of this file: the name of the folder. `None` for a file that is not part of
+/// such a recording.
+pub(crate) fn recording_name(path: &Path) -> Option<String> {
+    let folder = folder_of(path);
+    let journal = folder.join(FOLDER_JOURNAL);
+    let is_document = || {
+        let name = path.file_name()?.to_str()?;
+        RecordingHeader::at(&journal)?.documents.contains_key(name).then_some(())
+    };
+    if path != journal && is_document().is_none() {
+        return None;
+    }
+    let folder = std::path::absolute(folder).ok()?;
+    Some(folder.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The roles of a session's sources. Byte-for-byte copies are excluded by the caller.
@@ -110,7 +128,7 @@ pub(crate) fn agent(row: &SourceRow) -> Option<&'static str> {
 }
 
 /// Whether a file is the journal of a document.
-fn is_journal_of(journal: &Path, document: &Path) -> bool {
+pub(crate) fn is_journal_of(journal: &Path, document: &Path) -> bool {
     recover::is_journal_name(journal) && journals_of(document).iter().any(|path| path == journal)
 }
 

@@ -12,16 +12,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use stenograph::ledger::{CallDetail, SourceUsage};
+use stenograph::ledger::{CallDetail, Ledger, LedgerBuilder, RecordingPart, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{FileId, FoundFile, PathHints, Places, Stat, discover};
+use crate::discover::{FileId, FoundFile, Places, Stat, discover, path_hints};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
+use crate::index::catalogue::{Catalogue, FileStamp, Gone, IndexedSession, KnownFile, LedgerPages, SourcePages};
 use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
 use crate::journal::RecordingHeader;
 use crate::recover;
+use crate::session_files;
 use crate::tail::Warning;
 use grown::LargeFile;
 use job::{JobOutcome, ThreadState, UsageJob};
@@ -66,6 +67,8 @@ pub struct SourcePage {
     pub session: Option<String>,
     /// The agent of the recording, if the source is a journal: its calls count for that agent and for `session`.
     pub recorded_for: Option<&'static str>,
+    /// The journal of the recording that the source is part of, if it is among the requested sources.
+    pub journal: Option<PathBuf>,
     /// When the source was last written, in nanoseconds since 1970.
     pub written: i64,
     /// The page.
@@ -76,7 +79,59 @@ impl SourcePage {
     fn new(path: &Path, session: Option<String>, written: i64, page: SourceUsage) -> SourcePage {
         let header = recover::is_journal_name(path).then(|| RecordingHeader::at(path)).flatten();
         let recorded_for = header.and_then(|header| header.agent());
-        SourcePage { path: path.to_owned(), session, recorded_for, written, page }
+        SourcePage { path: path.to_owned(), session, recorded_for, journal: None, written, page }
+    }
+
+    /// Adds the page to a ledger.
+    pub fn add_to(self, builder: &mut LedgerBuilder) {
+        let is_journal = self.journal.as_deref() == Some(&self.path);
+        builder.add(&self.path.to_string_lossy(), self.session.as_deref(), self.written, self.page);
+        if let Some(agent) = self.recorded_for {
+            builder.set_owner_of_last(agent, self.session.as_deref());
+        }
+        if let Some(journal) = &self.journal {
+            let part = if is_journal { RecordingPart::Journal } else { RecordingPart::Document };
+            builder.set_recording_of_last(&journal.to_string_lossy(), part);
+        }
+    }
+}
+
+/// The ledger of some files of a session that the index knows. Calls that several of them state count once.
+pub fn session_ledger(
+    catalogue: &Catalogue,
+    session: &IndexedSession,
+    is_counted: impl Fn(&Path) -> bool,
+) -> Result<Ledger, Error> {
+    let mut pages = catalogue.session_usage(session.id)?;
+    pages.retain(|(path, ..)| is_counted(path));
+    let journals = Journals::among(pages.iter().map(|(path, ..)| path.as_path()));
+    let mut builder = LedgerBuilder::default();
+    for (path, written, page) in pages {
+        journals.assign(SourcePage::new(&path, Some(session.name.clone()), written, page)).add_to(&mut builder);
+    }
+    Ok(builder.finish())
+}
+
+/// The journals among the sources of a request.
+struct Journals(HashSet<PathBuf>);
+
+impl Journals {
+    fn among<'p>(paths: impl Iterator<Item = &'p Path>) -> Journals {
+        Journals(paths.filter(|path| recover::is_journal_name(path)).map(Path::to_owned).collect())
+    }
+
+    /// Assigns a page to its recording. The journal has the single calls whose sum a document states.
+    fn assign(&self, page: SourcePage) -> SourcePage {
+        if self.0.is_empty() {
+            return page;
+        }
+        if self.0.contains(&page.path) {
+            return SourcePage { journal: Some(page.path.clone()), ..page };
+        }
+        match session_files::journals_of(&page.path).into_iter().find(|journal| self.0.contains(journal)) {
+            Some(journal) => SourcePage { journal: Some(journal), page: page.page.without_runs(), ..page },
+            None => page,
+        }
     }
 }
 
@@ -122,9 +177,6 @@ impl UnrecognizedFiles {
 /// The maximum number of examples.
 const EXAMPLES_MAX: usize = 5;
 
-/// The journal of a recording that fills a folder: it has the single calls whose sum the document beside it states.
-const JOURNAL: &str = "journal.steno";
-
 /// How often the observer receives the progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -141,11 +193,8 @@ pub fn pages(
     };
     let Surveyed { mut jobs, known, pages, archive } = survey(request, catalogue.as_ref(), &mut report)?;
     let paths = jobs.iter().map(UsageJob::path).chain(known.iter().map(IndexedSource::path));
-    let journals: HashSet<PathBuf> = paths.filter(|path| path.ends_with(JOURNAL)).map(Path::to_owned).collect();
-    let mut give = |told: SourcePage| {
-        let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
-        each(if has_journal { SourcePage { page: told.page.without_runs(), ..told } } else { told });
-    };
+    let journals = Journals::among(paths);
+    let mut give = |page: SourcePage| each(journals.assign(page));
     deliver_indexed(known, &pages, &mut give, &mut jobs, &mut report);
     drop(pages);
     // The largest first, so that no thread ends long after the others.
@@ -219,7 +268,7 @@ fn survey(
         // A file that is gone may be in the archive.
         let Ok(stat) = Stat::of(path) else { continue };
         let (size, changed) = (stat.size, stat.modified_ns);
-        jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: PathHints::default(), grown: None });
+        jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: path_hints(path), grown: None });
     }
     let named = archived_files(request)?;
     if let Some((archive, copies)) = named {
@@ -233,6 +282,8 @@ fn survey(
     }
     let elsewhere = known_elsewhere(&found, &known, request)?;
     for FoundFile { path, stat, hints } in found.into_iter().chain(elsewhere) {
+        // A folder that the user names may be part of an agent's home.
+        let hints = if hints.session.is_some() { hints } else { path_hints(&path) };
         let stamp = FileStamp::from(stat);
         let is_known = |known: &KnownFile| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         let (size, changed) = (stamp.size, stamp.changed);

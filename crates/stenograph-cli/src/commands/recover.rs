@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stenograph::text::quote;
 use stenograph_store::log::Durability;
-use stenograph_store::recover;
+use stenograph_store::recover::{self, Recovery};
 
 use super::record::{environment, print_warning};
 use crate::error::{CommandError, ExitStatus};
@@ -56,13 +56,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             }
             Ok(done) => {
                 done.warnings.iter().for_each(|warning| print_warning(warning, output));
-                let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
-                let said = match () {
-                    () if done.failed => "not everything could be completed",
-                    () if done.warnings.is_empty() => "already complete",
-                    () => "complete",
-                };
-                output.say(&format!("{place}: {said} ({journals})"));
+                output.say(&format!("{}: {}", path.display(), outcome(&done)));
             }
             // One bad path does not stop the rest.
             Err(error) => {
@@ -72,4 +66,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
     }
     Ok(status)
+}
+
+/// What a recovery did, for people.
+fn outcome(done: &Recovery) -> String {
+    let complete = (done.journals.len() as u64).saturating_sub(done.completed);
+    match (done.completed, complete) {
+        _ if done.failed => "not everything could be completed".to_owned(),
+        (0, 0 | 1) => "already complete".to_owned(),
+        (0, complete) => format!("{} already complete", counted(complete, "recording")),
+        (completed, 0) => format!("{} completed", counted(completed, "recording")),
+        (completed, complete) => format!("{} completed, {complete} already complete", counted(completed, "recording")),
+    }
 }

@@ -236,7 +236,7 @@ fn show(
     };
     drop(progress);
     printer.finish(name)?;
-    let ShowPrinter { shown, count, selection, numbers, output, .. } = printer;
+    let ShowPrinter { shown, count, written, selection, numbers, output, .. } = printer;
     read?;
     if let Some(numbers) = numbers {
         return Ok(report_missing(&numbers, output));
@@ -253,9 +253,9 @@ fn show(
         }
         return Ok(ExitStatus::No);
     }
-    if shown == 0 && form == ShowForm::View && options.last != Some(0) && options.first != Some(0) {
-        output.say("the transcript has no messages and no calls");
-        if count > 0 && !options.draw.all() {
+    if written == 0 {
+        output.say(&format!("{name}: no messages and no calls to show"));
+        if count > 0 && form == ShowForm::View && !options.draw.all() {
             output.say(&format!("hint: --all shows its {}", counted(count, "other event")));
         }
         return Ok(ExitStatus::No);

@@ -16,11 +16,13 @@ use stenograph::ledger::{
 };
 use stenograph::query::{Query, SessionFacts};
 use stenograph_store::discover::{Machine, Places};
+use stenograph_store::folder;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::project::ProjectNames;
 use stenograph_store::tail::Warning;
 use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
+use stenograph_store::{Error, Problem};
 
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
@@ -161,10 +163,17 @@ fn count(options: &Options, stop: &Arc<AtomicBool>, output: &mut Output<'_>) -> 
     let total = &answer.report.total;
     if total.calls == 0 && total.stated.is_none() {
         match answer.ledger.entries.len() {
-            0 => {
-                output.say("no model calls found");
-                output.say("hint: steno formats lists where steno looks; search elsewhere with --root DIR");
-            }
+            0 => match options.files.as_slice() {
+                [] => {
+                    output.say("no model calls found");
+                    output.say("hint: steno formats lists where steno looks; search elsewhere with --root DIR");
+                }
+                named => {
+                    let names: Vec<String> = named.iter().map(|path| path.display().to_string()).collect();
+                    output.say(&format!("{}: contains no token counts", names.join(", ")));
+                    output.say("hint: steno show prints what a file contains; steno check explains what it lacks");
+                }
+            },
             calls => {
                 output.say(&format!("no calls match: {} excluded by your filters", calls_are(calls as u64)));
                 output.say("hint: change --since, --until, --agent, --model, --session or --project");
@@ -395,12 +404,7 @@ impl Options {
         };
         let mut book = LedgerBuilder::default();
         let mut bar = IndexProgressBar::new("counting", stop);
-        let report = pages(&asked, &mut bar, &mut |told| {
-            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
-            if let Some(agent) = told.recorded_for {
-                book.set_owner_of_last(agent, told.session.as_deref());
-            }
-        })?;
+        let report = pages(&asked, &mut bar, &mut |page| page.add_to(&mut book))?;
         drop(bar);
         let warnings = report.warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text));
         print_first(warnings, output);
@@ -437,10 +441,17 @@ impl Options {
                     continue;
                 }
             };
-            let real = std::fs::canonicalize(&path).map_err(|error| {
-                CommandError::new(format!("{}: {error}", path.display())).hint("name a file, a folder or a session")
-            })?;
-            if real.is_dir() { folders.push(real) } else { files.push(real) }
+            let real = std::fs::canonicalize(&path)
+                .map_err(|error| CommandError::from(Error::at(&path, Problem::Unreadable, error)))?;
+            if real.is_dir() {
+                folders.push(real);
+            } else {
+                // A file and its journal are one recording.
+                let parts = folder::parts(&real);
+                let others = parts.iter().flat_map(|parts| parts.files()).filter(|file| **file != real).cloned();
+                files.extend(others);
+                files.push(real);
+            }
         }
         let machine = || Machine::rooted(folders.first().cloned().unwrap_or_default());
         let places = (!folders.is_empty()).then(|| Places { folders: folders.clone(), ..Places::of(machine()) });

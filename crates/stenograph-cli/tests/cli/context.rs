@@ -36,7 +36,7 @@ fn contexts_are_listed_with_their_facts() {
 fn clearing_archives_and_showing_the_archive_shows_all_once() {
     let folder = folder();
     let done = folder.run("chibi context clear --context research --root .");
-    done.ends(0).talks("3 entries archived").talks("since the last archival");
+    done.ends(0).talks("cleared: 3 entries moved to").talks("only the anchor is left");
     assert_eq!(folder.read(".chibi/contexts/research/transcript_archive.jsonl"), CHIBI.as_bytes());
     assert_eq!(folder.read(".chibi/contexts/research/transcript.md"), b"[USER]: What is Rust?\n\n");
     let window = folder.run("show --context research --root . --json").ends(0).json();
@@ -44,7 +44,7 @@ fn clearing_archives_and_showing_the_archive_shows_all_once() {
     assert_eq!(folder.run("show --context research --root . --json --archive").ends(0).json().len(), 4);
     assert_eq!(folder.run("show --context research --root . --json --archive --first 2").json().len(), 2);
     let again = folder.run("chibi context clear --context research --root .");
-    again.ends(0).talks("no entries since it was cleared");
+    again.ends(0).talks("nothing to clear: the window has no messages");
     let json = folder.run("chibi context clear .chibi/contexts/research --json").ends(0).json();
     assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
     folder.run("chibi context clear --context none --root .").finds_nothing("no such context");
@@ -123,7 +123,7 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
         2
     );
     let done = folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes());
-    done.ends(0).talks("left by a killed recorder");
+    done.ends(0).talks("left by a recorder that was killed");
     assert!(!folder.path("ctx/.lock").exists());
     let window = String::from_utf8(folder.read("ctx/context.jsonl")).unwrap();
     assert_eq!(window.lines().count(), 4);

@@ -37,7 +37,7 @@ fn one_text_is_written_for_every_question() {
     folder.run_with("record --from openai-chat --to leslie:other --set thread=a/b", b"").fails("a/b: is not a valid");
     folder
         .run_with("record --from openai-chat --to leslie:other --set mode=nap", b"")
-        .fails("mode: has an invalid value");
+        .fails("is not a valid mode; use agent, plan, duet or review");
     assert_eq!(folder.names(), [".leslie"]);
 }
 

@@ -75,7 +75,7 @@ fn every_command_takes_the_id_of_a_session() {
     let before = folder.read(&path(ONE));
     folder.run("check 0198aaaa-1 latest").ends(0).says("2 records");
     folder.run("convert 0198aaaa-1 --to steno").ends(0).says("Feed the walrus");
-    folder.run("usage 0198aaaa-1").ends(1).talks("no model calls found");
+    folder.run("usage 0198aaaa-1").ends(1).talks("0198aaaa-1: contains no token counts");
     folder.run("usage 0198").fails("ambiguous");
     folder.run("cut 0198aaaa-1 --events 2 --in-place").ends(0);
     assert_ne!(folder.read(&path(ONE)), before);

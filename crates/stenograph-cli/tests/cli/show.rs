@@ -39,7 +39,7 @@ fn the_first_the_last_and_both_ways_of_printing() {
     let json = done.ends(0).json();
     assert_eq!(json.len(), 2);
     assert_eq!((&json[1]["kind"], &json[1]["at"]["line"]), (&"thinking".into(), &2.into()));
-    assert_eq!(folder.run("show a --last 0").ends(0).text(), "");
+    folder.run("show a --last 0").ends(1).talks("no events to show");
     folder.run("show a --first 1 --last 1").ends(2).talks("cannot be used with");
 }
 

@@ -194,9 +194,9 @@ fn where_nothing_is_nothing_is_counted() {
     folder.run("usage --root nowhere").fails("not a folder");
     folder.run("usage nowhere.jsonl").fails("nowhere.jsonl");
     folder.write("empty.jsonl", "");
-    folder.run("usage empty.jsonl").finds_nothing("no model call");
+    folder.run("usage empty.jsonl").finds_nothing("contains no token counts");
     folder.write("lines.jsonl", "\n\n\n\n");
-    folder.run("usage lines.jsonl").finds_nothing("no model call");
+    folder.run("usage lines.jsonl").finds_nothing("contains no token counts");
 }
 
 #[test]

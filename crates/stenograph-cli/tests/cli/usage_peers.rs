@@ -82,7 +82,7 @@ fn one_file_is_counted_by_a_rule_whatever_it_is_called() {
     let folder = Folder::with("copy.txt", FIRST);
     assert_eq!(totals(&folder.run("usage copy.txt --as first-row --json").json()[0]["total"]), [1, 10, 1, 100, 1000]);
     folder.write("empty.jsonl", "");
-    folder.run("usage empty.jsonl --as ccusage-20").finds_nothing("no model call");
+    folder.run("usage empty.jsonl --as ccusage-20").finds_nothing("contains no token counts");
     folder.run("usage missing.jsonl --as ccusage-20").fails("missing.jsonl");
 }
 

@@ -65,7 +65,8 @@ impl Layout for LeslieLayout {
         settings.retain(|_, value| !value.is_empty());
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
-            return Err(Error::about(Path::new(MODE), Problem::BadSetting));
+            let problem = Problem::BadChoice { setting: MODE, choices: "agent, plan, duet or review" };
+            return Err(Error::about(Path::new(mode), problem));
         }
         for key in [THREAD, CHAT] {
             settings.entry(key.to_owned()).or_insert_with(|| format!("{key}-{}", random_suffix()));

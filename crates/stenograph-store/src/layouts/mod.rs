@@ -75,6 +75,11 @@ pub trait Layout: Sync {
     /// not have this layout.
     fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
+    /// Whether the journal of its folder is read instead of this file, by its name.
+    fn is_read_from_journal(&self, _file: &Path) -> bool {
+        false
+    }
+
     /// The damaged files of this folder that others replace when it is read.
     fn replaced_files(&self, _folder: &Path) -> Vec<Warning> {
         Vec::new()

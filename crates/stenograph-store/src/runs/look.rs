@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
 use stenograph::json::Draft;
-use stenograph::status::{Patience, State, Status};
+use stenograph::status::{Patience, State, Status, Why};
 
 use super::Need;
 use crate::discover::{FileId, PathHints, Stat};
 use crate::file_status::{FileStatus, JournalSummary};
 use crate::index::SavedStatuses;
+use crate::lock::Lock;
+use crate::session_files::{is_journal_of, recording_name};
 use crate::{Error, Passes, Source, layouts};
 
 /// How far the clock of a record may be ahead of ours.
@@ -18,6 +20,9 @@ const AHEAD_MAX_MS: i64 = 60_000;
 
 /// A run that was silent for less needs no process to count as running.
 const QUIET_MS: u64 = 60_000;
+
+/// What the state of a run says whose recorder was killed.
+const RECORDER_KILLED: &str = "the recorder was killed";
 
 /// A run as it is now.
 #[derive(Clone, Debug)]
@@ -86,7 +91,11 @@ impl Look<'_> {
         // Nobody goes on with an answer in a context that nobody holds.
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
         let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
-        let status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
+        let mut status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
+        if matches!(status.state, State::Running | State::Stalled) && Lock::is_left(path) {
+            // No process records this run any more, and none recorded its end.
+            (status.state, status.why, status.word) = (State::Failed, Why::LastError, Some(RECORDER_KILLED.to_owned()));
+        }
         let (path, file) = (path.to_owned(), stat.id);
         Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status }))
     }
@@ -116,7 +125,8 @@ impl RunLook {
     /// Adds the session and the agent that the file's path names. The folder of a recording identifies its session, whatever the
     /// conversation in it states.
     pub fn place(&mut self, hints: &PathHints) {
-        let (stated, placed) = (self.status.session.take(), hints.session.clone());
+        let named = recording_name(&self.path).or_else(|| hints.session.clone());
+        let (stated, placed) = (self.status.session.take(), named);
         self.status.session = if self.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
         self.status.thread = self.status.thread.take().or_else(|| hints.thread.clone());
     }
@@ -144,18 +154,25 @@ impl RunLook {
     }
 
     /// Whether this run describes an agent better than `other`: records are better than text for people, a journal is better
-    /// than the document made from it, and otherwise the newer one is better.
+    /// than the document made from it, and otherwise the newer one is better. A thread may have several recordings; the newest
+    /// one decides.
     pub fn tells_more_than(&self, other: &RunLook) -> bool {
+        let is_journal = |one: &RunLook, other: &RunLook| is_journal_of(&one.path, &other.path);
         match (&self.recording, &other.recording) {
-            (Some(_), None) => !other.goes_beyond(self),
-            (None, Some(_)) => self.goes_beyond(other),
+            (Some(_), None) if is_journal(self, other) => !other.goes_beyond(self),
+            (None, Some(_)) if is_journal(other, self) => self.goes_beyond(other),
+            (Some(_), None) | (None, Some(_)) => self.recency() > other.recency(),
             (Some(_), Some(_)) | (None, None) => self.rank() > other.rank(),
         }
     }
 
-    fn rank(&self) -> (bool, bool, i64, i64) {
+    fn recency(&self) -> (bool, i64, i64) {
+        (self.status.state != State::Unknown, self.active_ms(), self.changed_ms)
+    }
+
+    fn rank(&self) -> (bool, (bool, i64, i64)) {
         let is_for_people = self.format.is_none_or(|format| format.info().traits.lossy);
-        (!is_for_people, self.status.state != State::Unknown, self.active_ms(), self.changed_ms)
+        (!is_for_people, self.recency())
     }
 
     /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written

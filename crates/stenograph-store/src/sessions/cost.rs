@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
+use stenograph::ledger::{self, By, Ledger, Money, Prices, Question};
 use stenograph::render::{dollars, grouped};
 
 use crate::index::catalogue::{Catalogue, IndexedSession, SourceRow};
+use crate::usage::session_ledger;
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,12 +40,8 @@ impl SessionCost {
         prices: &Prices,
         is_counted: impl Fn(&Path) -> bool,
     ) -> SessionCost {
-        let Ok(pages) = catalogue.session_usage(session.id) else { return SessionCost::default() };
-        let mut builder = LedgerBuilder::default();
-        for (path, changed, page) in pages.into_iter().filter(|(path, ..)| is_counted(path)) {
-            builder.add(&path.to_string_lossy(), Some(&session.name), changed, page);
-        }
-        SessionCost::of_ledger(&builder.finish(), prices)
+        let ledger = session_ledger(catalogue, session, is_counted);
+        ledger.map(|ledger| SessionCost::of_ledger(&ledger, prices)).unwrap_or_default()
     }
 
     /// The cost of all calls of a ledger.

@@ -15,6 +15,7 @@ use crate::archive::{Archive, CopyInfo, ForgottenState, Label, WhichVersion};
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
 use crate::discover::PathHints;
 use crate::identity::session_of;
+use crate::session_files::recording_name;
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
 use crate::{Error, Place, Problem};
@@ -102,10 +103,10 @@ impl UsageJob {
         match self {
             UsageJob::Archived(copy) => copy.label.session.clone(),
             UsageJob::File { grown: Some(grown), .. } => Some(grown.session.clone()),
-            UsageJob::File { path, hints, .. } => hints.session.clone().or_else(|| {
-                let stem = path.file_name()?.to_string_lossy();
-                stem.split('.').next().map(str::to_owned)
-            }),
+            UsageJob::File { path, hints, .. } => {
+                let stem = || path.file_name()?.to_string_lossy().split('.').next().map(str::to_owned);
+                hints.session.clone().or_else(|| recording_name(path)).or_else(stem)
+            }
         }
     }
 

@@ -107,7 +107,12 @@ impl Viewer {
     }
 
     /// One conversation of a session.
-    pub fn events(&self, session: &IndexedSession, sources: &[SourceRow], agent: Option<&str>) -> Option<SessionEvents> {
+    pub fn events(
+        &self,
+        session: &IndexedSession,
+        sources: &[SourceRow],
+        agent: Option<&str>,
+    ) -> Option<SessionEvents> {
         let events = SessionEvents::of(session, sources, agent)?;
         Some(match self.redactor() {
             Some(redactor) => events.redacted(redactor),

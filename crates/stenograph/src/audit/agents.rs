@@ -177,6 +177,10 @@ impl Agents {
             agent.id = Some(id.clone());
             agent.calls = conversation.calls;
             agent.failed = conversation.failed;
+            if known.is_none() {
+                // No call states how it ended: its own records may.
+                agent.state = conversation.agent_state();
+            }
         }
         for (index, (agent, origin)) in self.list.items.iter_mut().zip(&self.origins).enumerate() {
             agent.parent = agent_of.get(&origin.parent_conversation).copied().filter(|parent| *parent != index);

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::failures::OpenFailures;
-use super::report::{AuditStep, ContextSize, EventPlace, LastMessage};
+use super::report::{AgentState, AuditStep, ContextSize, End, EventPlace, LastMessage};
 use super::window::Window;
-use crate::run_state::RunState;
+use crate::run_state::{RunPhase, RunState, State};
 use crate::text::beginning;
 
 /// The state of one conversation.
@@ -49,9 +49,19 @@ impl ConversationState {
         self.steps.push_back(step);
     }
 
-    /// Whether it has a message or a call. A result alone belongs to a call of another conversation.
+    /// Whether it has a message or a call, or states its end. A result alone belongs to a call of another conversation.
     pub fn has_begun(&self) -> bool {
-        self.calls > 0 || self.first_message_hash.is_some() || self.last_message.last.is_some()
+        let is_over = matches!(self.run.phase(), RunPhase::Over(..));
+        self.calls > 0 || self.first_message_hash.is_some() || self.last_message.last.is_some() || is_over
+    }
+
+    /// The state of the agent that had it.
+    pub fn agent_state(&self) -> AgentState {
+        match End::of(&self.run, self.id.is_some()).state {
+            State::Idle | State::Completed => AgentState::Completed,
+            State::Failed | State::Error => AgentState::Failed,
+            State::Running | State::Stuck | State::Stalled | State::Unknown => AgentState::Unknown,
+        }
     }
 
     /// The hash of a prompt, which identifies the conversation of an agent.

@@ -91,6 +91,8 @@ pub enum Depth {
     /// hours on one question. The question itself stays.
     #[default]
     NewestTurn,
+    /// The same, and the limits of a single message apply to every message, the newest question included, as in CycoD.
+    EveryMessage,
 }
 
 /// How to trim a conversation.

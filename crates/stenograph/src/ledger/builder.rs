@@ -28,6 +28,8 @@ pub struct LedgerBuilder {
     unnamed: HashSet<u32>,
     /// The agents and sessions of recordings.
     owners: HashMap<u32, (Name, Option<Name>)>,
+    /// The recordings that sources are part of.
+    recordings: HashMap<u32, (Name, RecordingPart)>,
     entries: Vec<LedgerEntry>,
     by_key: ByKey,
     /// The keys of replayed calls, and their keys in the session they come from.
@@ -75,6 +77,15 @@ pub struct Ledger {
     pub decisions: Vec<LedgerDecision>,
     names: Vec<String>,
     sources: Vec<String>,
+}
+
+/// What a source is in a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RecordingPart {
+    /// The file that holds every recorded event.
+    Journal,
+    /// A file that was made from the journal.
+    Document,
 }
 
 /// One call.
@@ -144,6 +155,14 @@ impl LedgerBuilder {
         let Some(last) = self.sources.len().checked_sub(1) else { return };
         let owner = (self.names.number(agent), session.map(|session| self.names.number(session)));
         self.owners.insert(u32::try_from(last).unwrap_or(u32::MAX), owner);
+    }
+
+    /// States that the source added last is part of this recording: a call that both the journal and a document state counts
+    /// once.
+    pub fn set_recording_of_last(&mut self, recording: &str, part: RecordingPart) {
+        let Some(last) = self.sources.len().checked_sub(1) else { return };
+        let recording = (self.names.number(recording), part);
+        self.recordings.insert(u32::try_from(last).unwrap_or(u32::MAX), recording);
     }
 
     /// Adds the calls that a rule counted in these sources. Every row is a separate call: the rule has already merged rows.
@@ -294,7 +313,8 @@ impl LedgerBuilder {
     fn source_of(&self, entry: &LedgerEntry) -> Option<EntrySource<'_>> {
         let at = usize::try_from(entry.source).ok()?;
         let (written, path) = (self.written.get(at).copied()??, self.sources.get(at)?.as_str());
-        Some(EntrySource { written, path, names_session: !self.unnamed.contains(&entry.source) })
+        let recording = self.recordings.get(&entry.source).copied();
+        Some(EntrySource { written, path, names_session: !self.unnamed.contains(&entry.source), recording })
     }
 
     /// Replaces the rows of the entries at these indexes, or removes the entries.

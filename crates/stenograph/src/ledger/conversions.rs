@@ -1,11 +1,12 @@
 //! Finds calls that a converted session repeats. A session that was converted for another agent, and perhaps continued there,
 //! states the calls of the original again under the name of the other agent. They count once, for the source that knows their
-//! model; if several do, for the one that was written first. `runs.rs` handles totals of runs.
+//! model; if several do, for the one that was written first. The same holds for the journal of a recording and the documents made
+//! from it. `runs.rs` handles totals of runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Tokens;
-use super::builder::LedgerEntry;
+use super::builder::{LedgerEntry, RecordingPart};
 use super::row::RowKind;
 use super::source_usage::Name;
 
@@ -25,6 +26,38 @@ pub(super) struct EntrySource<'s> {
     pub path: &'s str,
     /// Whether its records name their session.
     pub names_session: bool,
+    /// The recording that it is part of.
+    pub recording: Option<(Name, RecordingPart)>,
+}
+
+/// What connects entries of which some may repeat others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Connection {
+    /// A session: another agent states the same calls.
+    Session(Name),
+    /// A recording: its journal and its documents state the same calls.
+    Recording(Name),
+}
+
+/// Who states an entry, as far as the connection tells them apart.
+fn writer(connection: Connection, entry: &LedgerEntry, source: &EntrySource<'_>) -> Writer {
+    match connection {
+        Connection::Session(_) => Writer { agent: Some(entry.row.agent), part: None },
+        Connection::Recording(_) => Writer { agent: None, part: source.recording.map(|(_, part)| part) },
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Writer {
+    agent: Option<Name>,
+    part: Option<RecordingPart>,
+}
+
+/// An entry, and who states it.
+#[derive(Clone, Copy)]
+struct Statement<'e> {
+    entry: &'e LedgerEntry,
+    writer: Writer,
 }
 
 /// The indexes of entries that repeat a call which another agent made in the same session. `source_of` returns the data that
@@ -34,31 +67,35 @@ pub(super) fn repeated<'s>(
     source_of: &dyn Fn(&LedgerEntry) -> Option<EntrySource<'s>>,
 ) -> Vec<usize> {
     let mut repeated = Vec::new();
-    for indexes in of_several_agents(entries, source_of).into_values() {
-        let mut ordered: Vec<(_, usize, &LedgerEntry)> = indexes
+    for (connection, indexes) in of_several_writers(entries, source_of) {
+        let mut ordered: Vec<(_, usize, Statement<'_>)> = indexes
             .into_iter()
             .filter_map(|index| {
                 let entry = entries.get(index)?;
-                Some((source_of(entry)?, index, entry))
+                let source = source_of(entry)?;
+                Some((source, index, Statement { entry, writer: writer(connection, entry, &source) }))
             })
             .collect();
-        ordered.sort_by_key(|(source, _, entry)| (entry.row.model.is_none(), *source, entry.row.time, entry.row.key));
+        ordered.sort_by_key(|(source, _, statement)| {
+            let row = &statement.entry.row;
+            (row.model.is_none(), *source, row.time, row.key)
+        });
         let empty: Vec<(usize, u32)> = ordered
-            .extract_if(.., |(_, _, entry)| is_empty(entry))
-            .map(|(_, index, entry)| (index, entry.source))
+            .extract_if(.., |(_, _, statement)| is_empty(statement.entry))
+            .map(|(_, index, statement)| (index, statement.entry.source))
             .collect();
         let mut converted = HashSet::new();
         // The calls that count, by output tokens: for each, all entries of the call, beginning with the one that counts.
-        let mut counted: BTreeMap<u64, Vec<Vec<&LedgerEntry>>> = BTreeMap::new();
-        for (_, index, entry) in ordered {
-            let alike = counted.entry(entry.row.tokens.output).or_default();
-            match alike.iter_mut().find(|copies| are_copies_of(copies, entry)) {
+        let mut counted: BTreeMap<u64, Vec<Vec<Statement<'_>>>> = BTreeMap::new();
+        for (_, index, statement) in ordered {
+            let alike = counted.entry(statement.entry.row.tokens.output).or_default();
+            match alike.iter_mut().find(|copies| are_copies_of(copies, statement)) {
                 Some(copies) => {
-                    copies.push(entry);
+                    copies.push(statement);
                     repeated.push(index);
-                    converted.insert(entry.source);
+                    converted.insert(statement.entry.source);
                 }
-                None => alike.push(vec![entry]),
+                None => alike.push(vec![statement]),
             }
         }
         // Agents write answers that no model gave, and a conversion does not mark them.
@@ -69,36 +106,44 @@ pub(super) fn repeated<'s>(
 
 /// Whether these entries of one call and another entry state the same call. A session that was converted there and back has the
 /// agent of the original and other ids: only the conversion between them connects the two.
-fn are_copies_of(copies: &[&LedgerEntry], entry: &LedgerEntry) -> bool {
-    let is_own = |copy: &&&LedgerEntry| copy.row.agent == entry.row.agent;
-    let is_elsewhere = copies.iter().all(|copy| copy.source != entry.source);
-    let is_of_same_thread = copies.iter().filter(is_own).all(|copy| copy.row.thread == entry.row.thread);
-    is_elsewhere && is_of_same_thread && copies.iter().any(|copy| is_same_call(copy, entry))
+fn are_copies_of(copies: &[Statement<'_>], other: Statement<'_>) -> bool {
+    let is_own = |copy: &&Statement<'_>| copy.writer == other.writer;
+    let is_elsewhere = copies.iter().all(|copy| copy.entry.source != other.entry.source);
+    let is_of_same_thread = copies.iter().filter(is_own).all(|copy| copy.entry.row.thread == other.entry.row.thread);
+    let is_same = |copy: &Statement<'_>| copy.writer != other.writer && is_same_call(copy.entry, other.entry);
+    is_elsewhere && is_of_same_thread && copies.iter().any(is_same)
 }
 
-/// The indexes of the entries of each session with calls of several agents.
-fn of_several_agents<'s>(
+/// The indexes of the entries of each session with calls of several agents, and of each recording with calls in its journal and
+/// in a document.
+fn of_several_writers<'s>(
     entries: &[LedgerEntry],
     source_of: &dyn Fn(&LedgerEntry) -> Option<EntrySource<'s>>,
-) -> HashMap<Name, Vec<usize>> {
+) -> HashMap<Connection, Vec<usize>> {
     let adopted = sessions_of_unnamed(entries, source_of);
-    let session = |entry: &LedgerEntry| adopted.get(&entry.source).copied().or(entry.row.session);
-    let (mut agents, mut several) = (HashMap::new(), HashSet::new());
+    let connections = |entry: &LedgerEntry, source: &EntrySource<'_>| {
+        let session = adopted.get(&entry.source).copied().or(entry.row.session);
+        let recording = source.recording.map(|(recording, _)| Connection::Recording(recording));
+        [session.map(Connection::Session), recording].into_iter().flatten()
+    };
+    let (mut writers, mut several) = (HashMap::new(), HashSet::new());
     for entry in entries.iter().filter(|entry| is_call(entry)) {
-        if let Some(session) = session(entry)
-            && *agents.entry(session).or_insert(entry.row.agent) != entry.row.agent
-            && source_of(entry).is_some()
-        {
-            several.insert(session);
+        let Some(source) = source_of(entry) else { continue };
+        for connection in connections(entry, &source) {
+            let writer = writer(connection, entry, &source);
+            if *writers.entry(connection).or_insert(writer) != writer {
+                several.insert(connection);
+            }
         }
     }
-    let mut found: HashMap<Name, Vec<usize>> = HashMap::new();
+    let mut found: HashMap<Connection, Vec<usize>> = HashMap::new();
     if several.is_empty() {
         return found;
     }
     for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| is_call(entry)) {
-        if let Some(session) = session(entry).filter(|session| several.contains(session)) {
-            found.entry(session).or_default().push(index);
+        let Some(source) = source_of(entry) else { continue };
+        for connection in connections(entry, &source).filter(|connection| several.contains(connection)) {
+            found.entry(connection).or_default().push(index);
         }
     }
     found
@@ -131,7 +176,8 @@ fn sessions_of_unnamed<'s>(
         let (Some(session), Some(time), Some(_)) = (entry.row.session, entry.row.time, source_of(entry)) else {
             continue;
         };
-        for (source, first) in alike.iter().filter(|(_, first)| is_same_call(first, entry)) {
+        let is_same = |first: &LedgerEntry| first.row.agent != entry.row.agent && is_same_call(first, entry);
+        for (source, first) in alike.iter().filter(|(_, first)| is_same(first)) {
             // If several match, the nearest one counts.
             let apart = first.row.time.map_or(u64::MAX, |first| first.abs_diff(time));
             if apart >= UNNAMED_APART_MAX_MS {
@@ -156,7 +202,7 @@ fn is_empty(entry: &LedgerEntry) -> bool {
     entry.row.tokens.all_input() == 0 && entry.row.tokens.output == 0
 }
 
-/// Whether two agents state the same call: the same tokens at about the same time. Two records of one agent share the ids
+/// Whether two writers state the same call: the same tokens at about the same time. Two records of one writer share the ids
 /// instead.
 fn is_same_call(one: &LedgerEntry, other: &LedgerEntry) -> bool {
     let (one, other) = (&one.row, &other.row);
@@ -165,7 +211,7 @@ fn is_same_call(one: &LedgerEntry, other: &LedgerEntry) -> bool {
         (Some(one), Some(other)) => one.abs_diff(other) < APART_MAX_MS,
         (None, _) | (_, None) => true,
     };
-    one.agent != other.agent && is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
+    is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
 }
 
 /// Whether two calls have the same tokens, even if one source states no cache or counts it as input.

@@ -20,7 +20,7 @@ mod source_usage;
 mod superseded;
 
 pub use crate::model::{ServiceTier, Tokens};
-pub use builder::{Ledger, LedgerBuilder, LedgerDecision, LedgerEntry};
+pub use builder::{Ledger, LedgerBuilder, LedgerDecision, LedgerEntry, RecordingPart};
 pub use context::context_tokens;
 pub use counting::{CallCounter, CallDetail};
 pub use money::Money;

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Tokens;
-use super::builder::LedgerEntry;
+use super::builder::{LedgerEntry, RecordingPart};
 use super::conversions::{EntrySource, is_call};
 use super::row::{Row, RowKind};
 use super::source_usage::Name;
@@ -21,7 +21,7 @@ pub(super) fn adjustments<'s>(
     let is_run = |(_, entry): &(usize, &LedgerEntry)| entry.row.kind == RowKind::Run && source_of(entry).is_some();
     let runs: Vec<(usize, &LedgerEntry)> = entries.iter().enumerate().filter(is_run).collect();
     let sessions: HashSet<Name> = runs.iter().filter_map(|(_, run)| run.row.session).collect();
-    if sessions.is_empty() {
+    if runs.is_empty() {
         return adjusted;
     }
     let mut calls: HashMap<Name, Vec<(usize, &LedgerEntry)>> = HashMap::new();
@@ -30,8 +30,18 @@ pub(super) fn adjustments<'s>(
             calls.entry(session).or_default().push((index, entry));
         }
     }
+    // What the journal of a recording states, its documents state again.
+    let mut journals: HashMap<Name, Vec<(usize, &LedgerEntry)>> = HashMap::new();
+    for (index, entry) in entries.iter().enumerate() {
+        if let Some((recording, RecordingPart::Journal)) = source_of(entry).and_then(|source| source.recording) {
+            journals.entry(recording).or_default().push((index, entry));
+        }
+    }
     for (index, run) in runs {
-        let Some(calls) = run.row.session.and_then(|session| calls.get(&session)) else { continue };
+        let mut calls = run.row.session.and_then(|session| calls.get(&session)).cloned().unwrap_or_default();
+        let recorded = recording_of(run, source_of).and_then(|recording| journals.get(&recording));
+        let known: HashSet<usize> = calls.iter().map(|(index, _)| *index).collect();
+        calls.extend(recorded.into_iter().flatten().filter(|(index, _)| !known.contains(index)));
         // The total includes the calls of its own agent, unless it states only a cost.
         let is_other = |call: &&(usize, &LedgerEntry)| call.1.row.agent != run.row.agent || run.row.tokens.is_zero();
         let mut others: Vec<(usize, &LedgerEntry)> = calls.iter().filter(is_other).copied().collect();
@@ -50,6 +60,12 @@ pub(super) fn adjustments<'s>(
         }
     }
     adjusted
+}
+
+/// The recording of which this entry's source is a document.
+fn recording_of<'s>(entry: &LedgerEntry, source_of: &dyn Fn(&LedgerEntry) -> Option<EntrySource<'s>>) -> Option<Name> {
+    let (recording, part) = source_of(entry)?.recording?;
+    (part == RecordingPart::Document).then_some(recording)
 }
 
 /// The first calls whose sum the total of the run covers.

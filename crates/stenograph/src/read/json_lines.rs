@@ -71,14 +71,19 @@ impl<'a> At<'a> {
         object: Object<'_>,
         out: &mut dyn Sink,
     ) {
+        self.note_unknown(name, out);
+        let mut event = Event::new(Body::Other { name: name.map(Cow::Borrowed), bytes: None });
+        event.extra = Extra::of(format, object.into_extra());
+        self.emit_one(event, out);
+    }
+
+    /// Adds the note that the type of this record is unknown.
+    pub fn note_unknown(&self, name: Option<&str>, out: &mut dyn Sink) {
         let message = match name {
             Some(name) => format!("unknown record type {name:?}"),
             None => "record without a type".to_owned(),
         };
         out.note(Note::new(NoteKind::UnknownType, self.span, message));
-        let mut event = Event::new(Body::Other { name: name.map(Cow::Borrowed), bytes: None });
-        event.extra = Extra::of(format, object.into_extra());
-        self.emit_one(event, out);
     }
 
     /// Adds a note about this record.

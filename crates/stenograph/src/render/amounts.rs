@@ -4,7 +4,11 @@ use super::grouped;
 
 /// A number with its noun, in the singular or the plural.
 pub fn counted(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
+    match noun.strip_suffix("ry") {
+        _ if number == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{} {stem}ries", grouped(number)),
+        None => format!("{} {noun}s", grouped(number)),
+    }
 }
 
 /// A duration before now, in the largest unit that fits.

@@ -196,8 +196,9 @@ impl EventView {
                 let reason = reason.as_deref().filter(|reason| !reason.is_empty());
                 let heading =
                     reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
-                // The last message of a successful run was already shown.
-                let content = content.as_ref().filter(|_| *success == Some(false));
+                // The last message of a successful run was already shown, unless this is a log of runs without their messages.
+                let is_log = event.extra.iter().any(|(origin, _)| origin.info().is_some_and(|info| info.traits.log));
+                let content = content.as_ref().filter(|_| *success == Some(false) || is_log);
                 let blocks = content.map(|content| blocks(content, Block::Markdown)).unwrap_or_default();
                 EventView { blocks, ..view(kind, &heading) }
             }
@@ -354,7 +355,7 @@ fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
             (ViewKind::Agent, name(model.unwrap_or("Agent")))
         }
         Role::System | Role::Developer => (ViewKind::Injected, name(role.name())),
-        Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("result")),
+        Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("an unknown call")),
         Role::Unknown => (ViewKind::Notice, name("message")),
     }
 }

@@ -169,7 +169,13 @@ impl RunState {
                 self.error = Some(RunError { name, place });
                 self.enter(RunPhase::Broken, RunRule::LastError, place);
             }
-            Body::Stop { reason, success, .. } => self.stop(reason.as_deref(), *success, place),
+            Body::Stop { reason, success, content } => {
+                let told = content
+                    .as_ref()
+                    .filter(|_| *success == Some(false))
+                    .map(|content| content.joined().decode().into_owned());
+                self.stop(reason.as_deref(), *success, told.as_deref(), place);
+            }
             // Rules, facts and unknown records are not steps of the conversation.
             Body::Message { role: Role::System | Role::Developer | Role::Tool | Role::Unknown, .. }
             | Body::Fact { .. }
@@ -312,7 +318,7 @@ impl RunState {
         self.stuck.result(step, fingerprint(content), place)
     }
 
-    fn stop(&mut self, reason: Option<&str>, success: Option<bool>, place: EventPlace) {
+    fn stop(&mut self, reason: Option<&str>, success: Option<bool>, told: Option<&str>, place: EventPlace) {
         let stated = reason.map_or(StopReason::Ended, StopReason::of);
         let stop = match (stated, success) {
             // A turn that paused for a tool is not over, unless the record states its success.
@@ -324,7 +330,10 @@ impl RunState {
             (stated, _) => stated,
         };
         let error = self.error.as_ref().filter(|_| stop == StopReason::Error).map(|error| error.name.clone());
-        let word = error.filter(|word| !word.is_empty()).or_else(|| reason.map(shortened));
+        // "failed" repeats the state; the text of the record says why.
+        let said = told.filter(|_| reason == Some("failed")).and_then(|told| told.lines().next()).map(str::trim);
+        let said = said.filter(|said| !said.is_empty()).or(reason).map(shortened);
+        let word = error.filter(|word| !word.is_empty()).or(said);
         self.open.clear();
         self.enter(RunPhase::Over(stop, word), RunRule::StopRecord, place);
     }

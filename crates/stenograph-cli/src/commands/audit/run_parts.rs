@@ -85,7 +85,7 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
     let kind = agent.kind.as_deref().unwrap_or("agent");
     let task = agent.title.as_deref().or(agent.task.as_deref()).unwrap_or("(unknown task)");
     let mut remarks = vec![agent.state.name().to_owned()];
-    if agent.thread.is_some() {
+    if agent.calls > 0 {
         remarks.push(counted(agent.calls, "call"));
     }
     if agent.failed > 0 {
@@ -190,7 +190,8 @@ fn errors(audit: &Audit, colour: Colour, out: &mut String) {
     );
     for error in audit.errors.items.iter().take(LINES_MAX) {
         let name = error.name.as_deref().unwrap_or(error.kind.name());
-        let text = brief(&format!("{name}: {}", error.text), LINE_LENGTH_MAX);
+        let text = if error.text.trim().is_empty() { name.to_owned() } else { format!("{name}: {}", error.text) };
+        let text = brief(&text, LINE_LENGTH_MAX);
         let good = if error.recovered_by.is_some() { "" } else { "  (unresolved)" };
         let _ = writeln!(out, "  {:>6}  {text}{good}", number(error.place));
     }

@@ -13,6 +13,7 @@ use crate::context::{ContextArgs, home, missing};
 use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
 use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line};
+use crate::table::display_width;
 
 /// List, clear or rebuild the contexts of Chibi
 ///
@@ -119,7 +120,7 @@ impl List {
                 }
             }
         }
-        let width = looks.iter().map(|look| look.context.name.chars().count()).max().unwrap_or(0);
+        let width = looks.iter().map(|look| display_width(&harmless_line(&look.context.name))).max().unwrap_or(0);
         for look in &looks {
             let line = if self.json { json(look) } else { line(look, width, output.colour()) };
             output.line(&line)?;
@@ -143,10 +144,10 @@ fn status(look: &ContextSummary) -> &'static str {
 
 fn line(look: &ContextSummary, width: usize, colour: Colour) -> String {
     let name = harmless_line(&look.context.name);
-    let gap = " ".repeat(width.saturating_sub(name.chars().count()));
+    let gap = " ".repeat(width.saturating_sub(display_width(&name)));
     let moment =
         moment(look).and_then(|time| time.to_millis()).map_or_else(|| "-".to_owned(), crate::clock::format_minute);
-    let entries = counted(look.entries, "entry").replace("entrys", "entries");
+    let entries = counted(look.entries, "entry");
     let mut line = format!("{}{gap}  {entries:>12}  {moment:<20}", colour.paint(TextStyle::Strong, &name));
     match look.status {
         Some(ContextLockStatus::Active) => line += &format!("  {}", colour.paint(TextStyle::Good, "[active]")),
@@ -185,19 +186,38 @@ impl Change {
         let (context, window) = self.hold()?;
         if window.is_empty() {
             let entries = window.entries().len();
+            window.warnings().iter().for_each(|warning| print_warning(warning, output));
             if self.json {
                 output.line(&harmless_json(&change_json(&context, 0, entries, None)))?;
             } else {
-                output.say(&format!("{}: no entries since it was cleared", context.folder.display()));
+                output.say(&format!("{}: nothing to clear: the window has no messages", context.folder.display()));
             }
             return Ok(ExitStatus::Done);
         }
-        self.report_change(&context, &window.clear()?, output)
+        let changed = window.clear()?;
+        changed.warnings.iter().for_each(|warning| print_warning(warning, output));
+        if self.json {
+            return self.print_json(&context, &changed, output);
+        }
+        let transcript = changed.transcript.display();
+        output.say(&format!("cleared: {} moved to {transcript}; only the anchor is left", entries(changed.archived)));
+        Ok(ExitStatus::Done)
     }
 
     fn rebuild(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let (context, window) = self.hold()?;
         self.report_change(&context, &window.rebuild()?, output)
+    }
+
+    fn print_json(
+        &self,
+        context: &Context,
+        changed: &WindowChange,
+        output: &mut Output<'_>,
+    ) -> Result<ExitStatus, CommandError> {
+        let json = change_json(context, changed.archived, changed.entries, anchor_type(changed));
+        output.line(&harmless_json(&json))?;
+        Ok(ExitStatus::Done)
     }
 
     fn report_change(
@@ -207,21 +227,28 @@ impl Change {
         output: &mut Output<'_>,
     ) -> Result<ExitStatus, CommandError> {
         changed.warnings.iter().for_each(|warning| print_warning(warning, output));
-        let anchor = changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref());
         if self.json {
-            output.line(&harmless_json(&change_json(context, changed.archived, changed.entries, anchor)))?;
-            return Ok(ExitStatus::Done);
+            return self.print_json(context, changed, output);
         }
-        let many = |number: usize| counted(number as u64, "entry").replace("entrys", "entries");
-        let (folder, window) = (context.folder.display(), many(changed.entries));
+        let (folder, window) = (context.folder.display(), entries(changed.entries));
+        let anchor = anchor_type(changed);
         let from = anchor.map(|anchor| format!(" since the last {anchor}")).unwrap_or_default();
         let archived = match changed.archived {
             0 => String::new(),
-            number => format!("; {} archived in {}", many(number), changed.transcript.display()),
+            number => format!("; {} archived in {}", entries(number), changed.transcript.display()),
         };
         output.say(&format!("{folder}: the window has {window}{}{archived}", harmless_line(&from)));
         Ok(ExitStatus::Done)
     }
+}
+
+/// The type of the entry with which the window begins.
+fn anchor_type(changed: &WindowChange) -> Option<&str> {
+    changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref())
+}
+
+fn entries(count: usize) -> String {
+    counted(count as u64, "entry")
 }
 
 fn change_json(context: &Context, archived: usize, entries: usize, anchor: Option<&str>) -> String {

@@ -25,7 +25,8 @@ use crate::output::{Output, counted, harmless_json};
 /// .cycod/history and the current folder.
 ///
 /// A call without a result gets a placeholder result, as in CycoD. The file does not change, and a recording to it may be running.
-/// Without --max-tokens, the setting App.MaxChatTokens applies; App.MaxPromptTokens and App.MaxToolTokens always apply.
+/// Without --max-tokens, the setting App.MaxChatTokens applies. App.MaxPromptTokens and App.MaxToolTokens apply to every message,
+/// the newest included: longer ones are cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +43,7 @@ pub struct Options {
     file: Option<PathBuf>,
     #[command(flatten)]
     root: Root,
-    /// Trim to N tokens: large old tool results first, then whole old turns; never the system prompt or the newest turn
+    /// Trim to N tokens: large old tool results first, then whole old turns; never the system prompt or the newest question
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
     /// Moment that decides the limits: all apply at load and request; at a user message, those for tool results do not
@@ -165,7 +166,7 @@ fn report_trim(report: &TrimReport, output: &mut Output<'_>) -> ExitStatus {
         return ExitStatus::Done;
     }
     output.say(&format!(
-        "warning: still {after} tokens, more than {target}: the system prompt and the newest turn are never trimmed"
+        "warning: still {after} tokens, more than {target}: the system prompt and the newest question always stay"
     ));
     ExitStatus::No
 }

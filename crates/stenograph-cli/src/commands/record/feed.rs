@@ -120,7 +120,7 @@ impl Feed {
                 let code = status.code().or_else(|| ended_by(status).map(|signal| 128 + signal)).unwrap_or(2);
                 Exit::Failed {
                     code: u8::try_from(code).unwrap_or(2),
-                    message: format!("the command ended with {status}"),
+                    message: status.to_string().replace("status: ", "status "),
                 }
             }
             (None, Some(Err(error))) => Exit::Failed { code: 2, message: error.to_string() },

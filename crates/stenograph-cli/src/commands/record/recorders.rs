@@ -20,7 +20,7 @@ use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
 use crate::home::Root;
 use crate::input::{self, Flow};
-use crate::output::{Output, counted, harmless_json};
+use crate::output::{Output, counted, grouped, harmless_json};
 use crate::progress::SourceProgress;
 
 pub struct Recorders {
@@ -229,8 +229,12 @@ impl RecordingResult {
             output.say(&format!("{} more about the input", counted(more, "note")));
         }
         if self.left_out > 0 {
-            let left_out = counted(self.left_out, "event");
-            output.say(&format!("{left_out} of requests and responses not recorded: record them with --debug"));
+            output.say(&match self.left_out {
+                1 => "1 request or response was not recorded; add --debug to record it".to_owned(),
+                count => {
+                    format!("{} requests and responses were not recorded; add --debug to record them", grouped(count))
+                }
+            });
         }
         if options.json {
             let report = self.to_json();

@@ -30,7 +30,8 @@ pub fn of_replay(
             summary.started.as_ref().and_then(clock::format_second).unwrap_or_default(),
             summary.duration_ms.map(clock::format_duration).unwrap_or_default(),
             tokens(&Usage { input: Some(summary.tokens_in), output: Some(summary.tokens_out), ..Usage::default() }),
-            summary.cost.and_then(stated_dollars).unwrap_or_default(),
+            // devflow writes 0 if the cost is unknown.
+            summary.cost.filter(|cost| *cost > 0.0).and_then(stated_dollars).unwrap_or_default(),
         ];
     }
     header.facts.extend(ended(outline).or_else(|| summary.map(|summary| summary.status.to_owned())));

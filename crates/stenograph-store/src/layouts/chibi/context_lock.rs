@@ -69,9 +69,9 @@ impl ContextLock {
             };
             let text = if is_ours(&content) {
                 // We hold the lock that its holder held while it was alive.
-                "was left by a killed recorder: taken over"
+                "was left by a recorder that was killed; taken over"
             } else if is_stale(&content, seconds(clock), heartbeat_seconds) {
-                "is stale, because its holder stopped renewing it: taken over"
+                "is stale, because its holder stopped renewing it; taken over"
             } else {
                 return Err(Error::about(folder, Problem::Locked { holder: None }));
             };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use stenograph::calls::Calls;
-use stenograph::ledger::CountedOutline;
+use stenograph::ledger::{CountedOutline, RowKind};
 use stenograph::model::{Body, Event, Note, Outline, Role, Usage};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
@@ -63,7 +63,12 @@ impl RunTotals {
         })?;
         totals.finish();
         let mut totals = totals.sink;
-        totals.outline = std::mem::take(&mut totals.counted).finish();
+        let (outline, ledger) = std::mem::take(&mut totals.counted).finish_with_ledger();
+        totals.outline = outline;
+        // A recorded run may state its total, which the sum of its turns need not reach.
+        if ledger.entries.iter().any(|entry| entry.row.kind == RowKind::Run && !entry.row.tokens.is_zero()) {
+            totals.asked = None;
+        }
         Ok(totals)
     }
 

@@ -124,6 +124,10 @@ impl Layout for DevflowLayout {
         (!found.is_empty()).then_some(found)
     }
 
+    fn is_read_from_journal(&self, file: &Path) -> bool {
+        file.ends_with(TRANSCRIPT) || file.ends_with(TRANSCRIPT_COMPRESSED)
+    }
+
     fn replaced_files(&self, folder: &Path) -> Vec<Warning> {
         let runs = std::fs::read_dir(Base::at(folder).runs()).into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = runs.map(|run| run.path()).collect();

@@ -221,7 +221,8 @@ fn a_thread_and_a_mode_must_make_sense() {
     let open =
         |settings: &[(&str, &str)]| LeslieLayout.open(&target(folder.path(), settings), &environment()).map(|_| ());
     assert_eq!(open(&[("thread", "../x")]).unwrap_err().problem, Problem::BadName);
-    assert_eq!(open(&[("mode", "sleep")]).unwrap_err().problem, Problem::BadSetting);
+    let error = open(&[("mode", "sleep")]).unwrap_err().to_string();
+    assert_eq!(error, "sleep: is not a valid mode; use agent, plan, duet or review");
     assert!(names(folder.path()).is_empty());
     open(&[("mode", ""), ("thread", "")]).unwrap();
     assert!(names(&folder.path().join(".leslie/threads"))[0].starts_with("thread-"));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use stenograph::formats::leslie::is_file_name;
+use stenograph::formats::leslie::{QUERY_LENGTH_MAX, is_file_name};
 
 use super::RECORDING_PREFIX;
 use super::unit::ConversationUnit;
@@ -144,7 +144,7 @@ impl<'a> TranscriptDir<'a> {
         let room = TEXTS_MAX.saturating_sub(self.text_paths.len());
         let surplus = old.len().saturating_sub(room);
         for path in old.iter().take(surplus) {
-            self.remove(path, "removed: only the newest texts of a thread are kept", &mut warnings)?;
+            self.remove(path, &format!("removed: a thread keeps its {TEXTS_MAX} newest texts"), &mut warnings)?;
         }
         for journal in journals_of(self.folder, self.files)? {
             let text = journal.with_extension("");
@@ -165,11 +165,18 @@ impl<'a> TranscriptDir<'a> {
     }
 }
 
-/// The name with a number before its extension; the first one has none.
+/// The name with a number before its extension; the first one has none. The number is part of the query, whose length is limited.
 fn with_number(name: &str, number: u32) -> String {
+    /// The date and the minute before the query.
+    const MINUTE_LENGTH: usize = "20260208-1430-".len();
     match (number, name.strip_suffix(".txt")) {
         (1, _) | (_, None) => name.to_owned(),
-        (number, Some(stem)) => format!("{stem}-{number}.txt"),
+        (number, Some(stem)) => {
+            let suffix = format!("-{number}");
+            let length = MINUTE_LENGTH + QUERY_LENGTH_MAX.saturating_sub(suffix.len());
+            let stem: String = stem.chars().take(length).collect();
+            format!("{}{suffix}.txt", stem.trim_end_matches('-'))
+        }
     }
 }
 
@@ -246,5 +253,7 @@ mod tests {
     fn the_number_comes_before_the_extension() {
         assert_eq!(with_number("20260208-1430-x.txt", 1), "20260208-1430-x.txt");
         assert_eq!(with_number("20260208-1430-x.txt", 2), "20260208-1430-x-2.txt");
+        let long = format!("20260208-1430-{}.txt", "x".repeat(50));
+        assert_eq!(with_number(&long, 12), format!("20260208-1430-{}-12.txt", "x".repeat(47)));
     }
 }

@@ -44,6 +44,15 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&ContextEntry], length: 
     files.sync_folder(folder_of(path)).map_err(unwritable)
 }
 
+/// Appends messages, unless a crash left them at the end already.
+pub fn append_once(files: &dyn Files, path: &Path, spoken: &[&ContextEntry]) -> Result<(), Error> {
+    let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+    let there = files.length(path).map_err(unreadable)?.unwrap_or(0);
+    let before = there.saturating_sub(text(spoken).len() as u64);
+    let is_there = there > 0 && files.read(path, before).map_err(unreadable)? == text(spoken);
+    if is_there { Ok(()) } else { append(files, path, spoken, there) }
+}
+
 /// Removes the last messages, which are in the window again, if nothing follows them.
 pub fn remove_from_end(files: &dyn Files, path: &Path, spoken: &[&ContextEntry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);

@@ -85,6 +85,11 @@ impl Window {
         &self.entries
     }
 
+    /// Warnings about what locking it found.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     /// Whether there are no messages after its anchor.
     pub fn is_empty(&self) -> bool {
         self.entries.iter().all(ContextEntry::is_anchor)
@@ -159,8 +164,12 @@ impl Window {
     /// Writes the rebuilt window, if there is one. Returns how many entries left the window.
     pub(super) fn write_rebuilt(&mut self) -> Result<usize, Error> {
         let Some(rebuilt) = self.rebuilt.take() else { return Ok(0) };
-        let now = seconds(&self.environment.clock);
-        self.warnings.extend(rebuilt.write(&self.context, self.environment.files.as_ref(), now)?);
+        let (now, files) = (seconds(&self.environment.clock), self.environment.files.as_ref());
+        if !ContextTranscript::of(&self.context.folder).holds_window() || self.context.markdown().is_file() {
+            let leaving: Vec<&ContextEntry> = rebuilt.leaving.iter().collect();
+            markdown::append_once(files, &self.context.markdown(), &spoken(&leaving))?;
+        }
+        self.warnings.extend(rebuilt.write(&self.context, files, now)?);
         self.entries = rebuilt.entries;
         Ok(rebuilt.leaving.len())
     }

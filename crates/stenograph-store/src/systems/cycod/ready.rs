@@ -3,7 +3,7 @@
 
 use std::io;
 
-use stenograph::edit::trim::{Limits, Moment, Rule, Trim, TrimReport, Trimmed, trim};
+use stenograph::edit::trim::{Depth, Limits, Moment, Rule, Trim, TrimReport, Trimmed, trim};
 use stenograph::edit::{self, Original};
 use stenograph::format::Wanted;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
@@ -41,13 +41,13 @@ pub fn ready(bytes: &[u8]) -> PreparedConversation {
 
 impl PreparedConversation {
     /// Trims the conversation to the limits of a moment, as far as the system prompts and the newest question allow. Returns a
-    /// report. A call and its answer are removed together. Tool results of the newest turn may be shortened, as CycoD
-    /// does: one question may keep an agent busy for hours.
+    /// report. A call and its answer are removed together. The limits of one message apply to every message, as in CycoD, and
+    /// tool results of the newest turn may be replaced: one question may keep an agent busy for hours.
     pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<TrimReport> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
         let original = Original::read(DocumentKind::Chat.format(), &bytes)?;
-        let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
+        let how = Trim { rule: Rule::Pairs, limits, depth: Depth::EveryMessage, ..Trim::default() };
         let Trimmed { plan, report } = trim(&original.events, moment, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
         self.messages = trimmed.messages;
@@ -177,6 +177,19 @@ mod tests {
         assert_eq!(ready(fits.messages.join("\n").as_bytes()).answered, 0);
         let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }, Moment::Request).unwrap();
         assert!(!account.is_reached());
+    }
+
+    #[test]
+    fn the_limits_of_a_message_apply_to_the_newest_question_and_its_results() {
+        let long = "x".repeat(4000);
+        let source = format!(
+            "{{\"role\":\"user\",\"content\":\"{long}\"}}\n{CALL}\n{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{long}\"}}\n"
+        );
+        let mut cut = ready(source.as_bytes());
+        cut.trim(Limits { prompt: 100, tool: 200, chat: 0 }, Moment::Load).unwrap();
+        let sizes: Vec<usize> = cut.messages.iter().map(String::len).collect();
+        assert!(cut.messages[0].len() < 500 && cut.messages[0].contains("...snip..."), "{sizes:?}");
+        assert!(cut.messages[2].len() < 1000 && cut.messages[2].contains("...snip..."), "{sizes:?}");
     }
 
     #[test]

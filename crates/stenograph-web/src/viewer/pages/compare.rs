@@ -55,8 +55,9 @@ fn choice_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, A
     let session = viewer.session(name)?.session;
     let query = params.value("q").map(|query| viewer.query(query)).transpose()?;
     let listing = viewer.listing()?;
-    let kept =
-        |other: &&IndexedSession| other.id != session.id && query.as_ref().is_none_or(|query| matches_session(query, other));
+    let kept = |other: &&IndexedSession| {
+        other.id != session.id && query.as_ref().is_none_or(|query| matches_session(query, other))
+    };
     let mut others: Vec<&IndexedSession> = listing.sessions.iter().filter(kept).collect();
     let project = |session: &IndexedSession| session.project.as_ref().map(|project| project.name.clone());
     let own = project(&session);

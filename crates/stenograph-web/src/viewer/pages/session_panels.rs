@@ -8,9 +8,10 @@ use stenograph::audit::FileOutcome;
 use stenograph::changes::Changes;
 use stenograph::contents::{Contents, ContextShare, Density};
 use stenograph::evidence::TodoProgress;
-use stenograph::ledger::{self, By, LedgerBuilder, Question};
+use stenograph::ledger::{self, By, Question};
 use stenograph::render::html::diff_html;
 use stenograph::render::{bytes, dollars, grouped};
+use stenograph_store::usage::session_ledger;
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, short, text};
@@ -218,11 +219,7 @@ fn is_change(change: FileOutcome) -> bool {
 /// The cost by model, with the tokens behind it.
 fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, AnswerProblem> {
     let session = &found.named.session;
-    let mut builder = LedgerBuilder::default();
-    for (path, changed, page) in found.named.catalogue.session_usage(session.id)? {
-        builder.add(&path.to_string_lossy(), Some(&session.name), changed, page);
-    }
-    let ledger = builder.finish();
+    let ledger = session_ledger(&found.named.catalogue, session, |_| true)?;
     let mut question = Question {
         by: By::Model,
         then_by: None,

@@ -47,12 +47,7 @@ fn ledger(viewer: &Viewer) -> Result<Ledger, AnswerProblem> {
         threads: 1,
     };
     let mut builder = LedgerBuilder::default();
-    pages(&request, &mut NoObserver, &mut |told| {
-        builder.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
-        if let Some(agent) = told.recorded_for {
-            builder.set_owner_of_last(agent, told.session.as_deref());
-        }
-    })?;
+    pages(&request, &mut NoObserver, &mut |page| page.add_to(&mut builder))?;
     Ok(builder.finish())
 }
 

@@ -1,6 +1,7 @@
 //! The rule `pairs`: replaces large old tool results, then removes whole old turns, oldest first, then the events before the first
 //! turn and the last summary, and finally replaces tool results after the newest question. It keeps each call with its result, and
-//! never changes a system prompt, the newest question or a thought, which may be signed.
+//! never changes a system prompt or a thought, which may be signed, nor the newest question unless [`Depth::EveryMessage`] limits
+//! it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -101,12 +102,16 @@ impl<'h> TokenCounts<'h> {
             plan: Plan::of_count(events.len()),
             actions: vec![None; events.len()],
         };
-        trimmer.cut_texts(cuts);
+        let cut_end = match depth {
+            Depth::OldTurns | Depth::NewestTurn => newest.start,
+            Depth::EveryMessage => events.len(),
+        };
+        trimmer.cut_texts(cuts, cut_end);
         if limits.chat > 0 {
             trimmer.snip_results(limits.chat, 0..newest.start);
             trimmer.remove_turns(limits.chat);
             trimmer.remove_summary(limits.chat);
-            if depth == Depth::NewestTurn {
+            if depth != Depth::OldTurns {
                 // The model has not seen results after its last answer.
                 let seen = events.iter().enumerate().rposition(|(number, event)| trimmer.is_answer(number, event));
                 trimmer.snip_results(limits.chat, newest.start..seen.unwrap_or(0).max(newest.start));
@@ -136,10 +141,10 @@ struct Trimmer<'a> {
 }
 
 impl Trimmer<'_> {
-    /// Cuts old texts over their limit.
-    fn cut_texts(&mut self, cuts: BTreeMap<usize, TextCut>) {
+    /// Cuts texts over their limit, of events before `end`.
+    fn cut_texts(&mut self, cuts: BTreeMap<usize, TextCut>, end: usize) {
         for (number, cut) in cuts {
-            if number < self.newest.start && self.units.is_in_spine(number) {
+            if number < end && self.units.is_in_spine(number) {
                 self.plan.set_body(number, NewBody::Shortened(cut.shortening));
                 self.record(number, cut.tokens, TrimAction::Cut);
             }

@@ -14,9 +14,11 @@ pub struct ChibiReader;
 impl Objects for ChibiReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let entry_type = object.peek_str("entry_type");
-        let Some(body) = body(entry_type.as_deref(), &mut object) else {
-            return at.emit_unknown(&INFO, entry_type.as_deref(), object, out);
-        };
+        // An entry of an unknown type still has an id, a time and an address.
+        let body = body(entry_type.as_deref(), &mut object).unwrap_or_else(|| {
+            at.note_unknown(entry_type.as_deref(), out);
+            Body::Other { name: entry_type, bytes: None }
+        });
         let mut event = Event {
             id: object.take_str("id"),
             time: object.take_time("timestamp", TimeUnit::Seconds),

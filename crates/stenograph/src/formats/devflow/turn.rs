@@ -133,8 +133,8 @@ impl DevflowTurn {
         draft.set("id", number.to_string());
         draft.set_str("role", self.role);
         draft.set("content", self.content.as_str());
-        draft.set_number("tokensIn", self.usage.input);
-        draft.set_number("tokensOut", self.usage.output);
+        draft.set_number("tokensIn", self.usage.input.filter(|tokens| *tokens > 0));
+        draft.set_number("tokensOut", self.usage.output.filter(|tokens| *tokens > 0));
         draft.set_str("timestamp", &self.time);
         if !self.calls.is_empty() {
             let calls: Vec<String> = self.calls.iter().map(TurnCall::render).collect();
@@ -174,6 +174,10 @@ pub fn own_turn(events: &[Event<'_>]) -> Option<String> {
     let mut draft = Draft::new();
     if let Some(id) = &first.id {
         draft.set("id", if crate::json::number(id).is_some() { id.to_string() } else { quote(id) });
+    }
+    // The role keeps its place among the keys, even if their order is not known any more.
+    if let Some(role) = extra.raw("role") {
+        draft.set("role", role);
     }
     // The first call is the first part of a turn without content.
     let calls = match &first.body {

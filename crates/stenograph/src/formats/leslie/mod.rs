@@ -5,7 +5,7 @@ mod name;
 mod read;
 mod write;
 
-pub use name::{file_name, is_file_name};
+pub use name::{QUERY_LENGTH_MAX, file_name, is_file_name};
 
 use super::blocks::{BLANK, Blocks, SPELLED};
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};

@@ -5,7 +5,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 use crate::time::Time;
 
 /// How many characters of a question a name has.
-const QUERY_LENGTH_MAX: usize = 50;
+pub const QUERY_LENGTH_MAX: usize = 50;
 
 /// The file name of a conversation that began at `start` with the question `query`. It uses the UTC offset of `start`.
 pub fn file_name(start: &Time<'_>, query: &str) -> String {
