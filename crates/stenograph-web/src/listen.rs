@@ -38,6 +38,7 @@ pub enum GoesOn {
 pub async fn run<E>(
     listener: TcpListener,
     router: Router,
+    timeouts: Timeouts,
     check_interval: Duration,
     mut events: mpsc::UnboundedReceiver<E>,
     report: &mut dyn FnMut(E),
@@ -45,7 +46,7 @@ pub async fn run<E>(
 ) -> io::Result<()> {
     let (end, mut ends) = watch::channel(());
     let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
-    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
+    let served = axum::serve(Limited::new(listener, timeouts), router).with_graceful_shutdown(async move {
         let _ = ends.changed().await;
     });
     let mut served = std::pin::pin!(served.into_future());
@@ -83,8 +84,11 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// A client on this machine sends a head at once. Clients that do not must not keep others waiting for long.
-    pub const USUAL: Timeouts = Timeouts { head: Duration::from_secs(5), idle: Duration::from_secs(15 * 60) };
+    /// For agents. A client on this machine sends a head at once; clients that do not must not keep others waiting for long.
+    pub const AGENT: Timeouts = Timeouts { head: Duration::from_secs(5), idle: Duration::from_secs(15 * 60) };
+
+    /// For browsers, which connect again when they need to. Strangers must not hold all connections.
+    pub const BROWSER: Timeouts = Timeouts { head: Duration::from_secs(5), idle: Duration::from_secs(10) };
 }
 
 /// A listener that limits the number of open connections.

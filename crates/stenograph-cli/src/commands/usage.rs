@@ -448,7 +448,8 @@ impl Options {
             } else {
                 // A file and its journal are one recording.
                 let parts = folder::parts(&real);
-                let others = parts.iter().flat_map(|parts| parts.files()).filter(|file| **file != real).cloned();
+                let others =
+                    parts.iter().flat_map(folder::RecordingParts::files).filter(|file| **file != real).cloned();
                 files.extend(others);
                 files.push(real);
             }

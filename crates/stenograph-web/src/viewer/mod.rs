@@ -38,7 +38,7 @@ use tokio::sync::{broadcast, mpsc};
 pub use openapi::openapi;
 pub use token::Token;
 
-use crate::listen::{self, GoesOn};
+use crate::listen::{self, GoesOn, Timeouts};
 use answer::Server;
 use redaction::PageRedaction;
 use state::Viewer;
@@ -151,5 +151,5 @@ async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io
     report(ViewerEvent::Listening { address, link: server.link() });
     let router = Router::new().fallback(answer::answer).with_state(server);
     let mut check = || if options.stop.load(Ordering::Relaxed) { GoesOn::No } else { GoesOn::Yes };
-    listen::run(listener, router, CHECK_INTERVAL, events, report, &mut check).await
+    listen::run(listener, router, Timeouts::BROWSER, CHECK_INTERVAL, events, report, &mut check).await
 }

@@ -3,6 +3,7 @@
 use super::mask;
 use super::rule::{RuleMatch, entropy};
 use super::rules::Rules;
+use crate::formats::FORMATS;
 
 /// A condition on a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn is_personal_mail(address: &[u8]) -> bool {
 }
 
 /// Names of home folders that belong to nobody.
-const COMMON_NAMES: [&[u8]; 36] = [
+const COMMON_NAMES: [&[u8]; 26] = [
     b"user",
     b"users",
     b"username",
@@ -177,20 +178,31 @@ const COMMON_NAMES: [&[u8]; 36] = [
     b"build",
     b"agent",
     b"your",
-    // Names of agents and of the parties of a conversation.
-    b"assistant",
-    b"claude",
-    b"codex",
-    b"copilot",
-    b"cursor",
-    b"developer",
-    b"gemini",
-    b"message",
-    b"system",
-    b"tool",
 ];
 
 pub(super) fn is_user_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     !COMMON_NAMES.contains(&lower.as_slice()) && !mask::is_user_mask(name) && !lower.starts_with(b"your")
+}
+
+/// Words of agents and of conversations that may be the name of a home folder. Conversations are full of them, so such a name is
+/// masked only in paths.
+const COMMON_WORDS: [&str; 12] = [
+    "assistant",
+    "claude",
+    "content",
+    "copilot",
+    "cursor",
+    "developer",
+    "gemini",
+    "message",
+    "system",
+    "text",
+    "thinking",
+    "tool",
+];
+
+pub(super) fn is_common_word(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    COMMON_WORDS.contains(&lower.as_str()) || FORMATS.iter().any(|format| format.info().agent == lower)
 }

@@ -238,7 +238,7 @@ impl Redactor {
         }
         let is_json = syntax == RecordSyntax::Json && literals::is_json(bytes);
         let edits = match is_json {
-            true => self.edits_of_json(bytes, found, &mut redacted),
+            true => self.edits_of_json(bytes, &found, &mut redacted),
             false => self.edits_of_text(detect::merged(found), &mut redacted),
         };
         if !edits.is_empty() {
@@ -257,8 +257,8 @@ impl Redactor {
     }
 
     /// Keeps what is inside strings, and lets a signed thought go whole.
-    fn edits_of_json(&self, bytes: &[u8], found: Vec<Detected>, redacted: &mut Redacted<'_>) -> Vec<Edit> {
-        let literals = Literals::around(bytes, &found);
+    fn edits_of_json(&self, bytes: &[u8], found: &[Detected], redacted: &mut Redacted<'_>) -> Vec<Edit> {
+        let literals = Literals::around(bytes, found);
         let inside: Vec<Detected> = found.iter().flat_map(|detected| literals.clip(bytes, detected)).collect();
         let mut edits: Vec<Edit> = Vec::with_capacity(inside.len());
         let mut masked_whole = HashSet::new();

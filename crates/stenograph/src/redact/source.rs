@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::check::{is_random, is_user_name};
+use super::check::{is_common_word, is_random, is_user_name};
 use super::detect::is_name_rule;
 use super::own_rules::{PRIVATE_KEY, USER_NAME};
 use super::{Finding, FindingClass, RecordSyntax, RedactionReport, Redactor};
@@ -175,7 +175,7 @@ impl KnownSecrets {
     }
 
     pub(super) fn add_user_name(&mut self, name: &str) {
-        if name.len() >= USER_NAME_MIN && is_user_name(name.as_bytes()) {
+        if name.len() >= USER_NAME_MIN && is_user_name(name.as_bytes()) && !is_common_word(name) {
             self.insert(name.as_bytes().to_vec(), Cow::Borrowed(USER_NAME), FindingClass::Personal);
         }
     }

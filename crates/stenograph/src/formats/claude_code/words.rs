@@ -101,5 +101,4 @@ pub(super) const SESSION: SessionWords = SessionWords {
     }],
     instructions: &["attachment.systemPrompt", "shape.system"],
     tools: &["tools", "attachment.tools", "shape.tools"],
-    ..SessionWords::NONE
 };
