@@ -254,8 +254,10 @@ fn show(
         return Ok(ExitStatus::No);
     }
     if written == 0 {
-        output.say(&format!("{name}: no messages and no calls to show"));
-        if count > 0 && form == ShowForm::View && !options.draw.all() {
+        let is_all_wanted = form == ShowForm::View && options.last != Some(0) && options.first != Some(0);
+        let what = if is_all_wanted { "messages and no calls" } else { "events" };
+        output.say(&format!("{name}: no {what} to show"));
+        if count > 0 && is_all_wanted && !options.draw.all() {
             output.say(&format!("hint: --all shows its {}", counted(count, "other event")));
         }
         return Ok(ExitStatus::No);

@@ -117,7 +117,7 @@ fn a_large_session_is_split_into_files_that_load_when_needed() {
     assert_eq!(folder.names(), ["a.files", "a.html", "a.jsonl"]);
     assert!(folder.read("a.html").len() < 5_000_000);
     folder.run("export a.jsonl --to html -o a#1.html").ends(0);
-    assert!(String::from_utf8_lossy(&folder.read("a#1.html")).contains("\"a%231%2Efiles/0000.js\""));
+    assert!(String::from_utf8_lossy(&folder.read("a#1.html")).contains("\"a%231.files/0000.js\""));
     let Some(browser) = Browser::find() else { return };
     browser.run("page.mjs", &["chunks", &page(&folder, "a.html")]);
 }

@@ -78,7 +78,7 @@ fn a_session_without_messages_is_never_the_latest() {
     folder.run("show latest --text").ends(0).says("Feed the walrus ffff00");
     let listed = folder.run("list --json").json();
     assert_eq!(listed.last().unwrap()["title"], "Only a title");
-    folder.run("show 0000aaaa").finds_nothing("the transcript has no messages and no calls");
+    folder.run("show 0000aaaa").finds_nothing("no messages and no calls to show");
 }
 
 #[test]

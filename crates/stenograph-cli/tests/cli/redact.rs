@@ -205,6 +205,16 @@ fn a_session_that_is_being_written_is_refused() {
 }
 
 #[test]
+fn it_says_what_it_cannot_clean() {
+    let folder = home_with_secrets();
+    folder.run(&format!("mark 0198aaaa-1 --note {TOKEN} --root home")).ends(0);
+    folder.run("redact 0198aaaa-1 --everywhere --root home").ends(0).talks("a title, tag or note");
+    fs::remove_dir_all(folder.path("store/index")).unwrap();
+    let file = path(ONE);
+    folder.run(&format!("redact {file} --everywhere --root home")).fails("the index is missing").talks("steno index");
+}
+
+#[test]
 fn other_sessions_with_the_same_secrets_are_named() {
     const OTHER: &str = "ffff0000-1111-4222-8333-444455556666";
     let folder = home_with_secrets();

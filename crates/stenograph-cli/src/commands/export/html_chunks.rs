@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use stenograph::render::html::{PageBody, PageChunk, chunk_script};
 use stenograph_store::files::{Disk, Files as _};
 use stenograph_store::{Error, NewFileOptions, Place, Problem};
@@ -16,6 +16,9 @@ pub(super) const PAGE_SIZE_MAX: usize = 20_000_000;
 
 /// The size of a chunk: small enough to be laid out at once, large enough that a large session has some hundred files.
 const CHUNK_SIZE: usize = 512 << 10;
+
+/// The characters of a file name that are encoded in its address.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// The events of one page.
 pub(super) struct HtmlChunks {
@@ -71,7 +74,7 @@ impl HtmlChunks {
         let number = self.chunks.len();
         let source = self.page.as_deref().map(|page| {
             // The name is a part of an address, in which `#`, `%` and `?` mean something else.
-            format!("{}/{}", utf8_percent_encode(&folder_name(page), NON_ALPHANUMERIC), file_name(number))
+            format!("{}/{}", utf8_percent_encode(&folder_name(page), ENCODED), file_name(number))
         });
         let source = source.unwrap_or_default();
         self.chunks.push(PageChunk { source, ..chunk });

@@ -49,6 +49,11 @@ struct Masked {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
+    // Only the index knows the other files and archived copies of a session.
+    if store.archive().exists() && store.catalogue().is_err() {
+        return Err(CommandError::new("the index is missing or damaged; without it, copies of the session may stay")
+            .hint("run steno index first"));
+    }
     let mut redaction = Redaction::new(&options.place)?;
     let holders = match holders(options, &store) {
         // An interrupted run may have removed the session from the index.
@@ -60,6 +65,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     };
     search(&store, &holders, &mut redaction)?;
     let others = other_sessions(options, &store, &holders, &redaction)?;
+    let has_marks = has_secret_marks(&store, &holders, &redaction)?;
     if options.dry_run {
         let masked = planned(&store, &holders, &redaction)?;
         let is_something = masked.files.total() + masked.archive.total() > 0;
@@ -80,6 +86,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         output.say(&format!("cleaned: {files}, {archived}, the index"));
         for path in masked.removed {
             output.say(&harmless_line(&format!("removed: {} (it held the old content)", path.display())));
+        }
+        if has_marks {
+            output
+                .say("warning: a title, tag or note that you gave the session has a secret, and stays in the archive");
+            output.say("hint: change it with steno mark, and replace the secret");
         }
         output.say("note: backups, other machines and the provider may still have the secrets; replace them");
     }
@@ -124,6 +135,21 @@ fn report(
         output.say("hint: if no rule finds a secret there, add it to Redact.Patterns first");
     }
     Ok(())
+}
+
+/// Whether a mark of the session holds a secret. The log of the archive keeps every mark.
+fn has_secret_marks(store: &Store, holders: &Holders, redaction: &Redaction) -> Result<bool, CommandError> {
+    let Ok(catalogue) = store.catalogue() else { return Ok(false) };
+    let sessions: HashSet<_> = holders.rows.iter().map(|row| row.session).collect();
+    for session in sessions {
+        let Some(marks) = catalogue.session(session)?.map(|session| session.marks) else { continue };
+        let notes = marks.notes.iter().map(|note| &note.text);
+        let mut texts = marks.title.iter().chain(&marks.tags).chain(notes);
+        if texts.any(|text| redaction.redactor().text(text) != text.as_str()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The names of files as a JSON array.
