@@ -91,9 +91,12 @@ pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
     if root.given().is_none()
         && let Ok(catalogue) = place.store()?.catalogue()
     {
-        // A folder may be reached by several paths.
+        // Most files are known by their paths, and need no further look. A folder may be reached by several paths.
+        let paths: HashSet<&Path> = found.iter().map(|file| file.path.as_path()).collect();
         let known: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
-        let elsewhere = catalogue.existing_paths()?.into_iter().filter_map(|path| FoundFile::at(&path));
+        let others = catalogue.existing_paths()?.into_iter().filter(|path| !paths.contains(path.as_path()));
+        let elsewhere: Vec<FoundFile> = others.filter_map(|path| FoundFile::at(&path)).collect();
+        let elsewhere = elsewhere.into_iter();
         found.extend(elsewhere.filter(|file| !known.contains(&file.stat.id)));
         found.sort_by_key(|file| Reverse(file.stat.modified_ns));
     }
