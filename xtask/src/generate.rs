@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
 
+use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::frame::{Framing, Items};
@@ -54,7 +55,7 @@ fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
         ("docs/formats.md", formats()?),
         ("docs/layouts.md", layouts()),
         ("docs/openapi.json", stenograph_web::openapi()),
-        ("docs/losses.md", table(&samples()?, FORMATS)),
+        ("docs/losses.md", table(&samples()?, &Registry::built_in().targets().collect::<Vec<_>>())),
     ];
     match command_line()? {
         Some(text) => documents.push(("docs/cli.md", text)),

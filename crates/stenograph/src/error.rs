@@ -20,6 +20,9 @@ pub enum Error {
     /// No format has that name.
     #[error("unknown format {0:?}")]
     NoSuchFormat(String),
+    /// No program is known that could check sessions written in the format.
+    #[error("{0} is read-only: no session of another format can be converted into it")]
+    ReadOnlyFormat(&'static str),
     /// Readers of the format reject keys that they do not know, so that its records cannot hold a source.
     #[error("{0} cannot embed a source")]
     NoRoomToCarry(&'static str),
@@ -50,6 +53,9 @@ impl Error {
             Error::UnknownFormat => Some("name the format: Registry::named and Session::of"),
             Error::AmbiguousFormat(_) => Some("name one of them: Registry::named and Session::of"),
             Error::NoSuchFormat(_) => Some("Registry::formats lists the formats; Registry::with adds one"),
+            Error::ReadOnlyFormat(_) => {
+                Some("choose another format; Registry::targets lists those that can be written")
+            }
             Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry => {
                 Some("convert without embedding the source, or choose another format")
             }

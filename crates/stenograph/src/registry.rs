@@ -56,6 +56,11 @@ impl Registry {
         self.formats.iter().copied()
     }
 
+    /// The formats into which sessions of other formats can be converted.
+    pub fn targets(&self) -> impl Iterator<Item = &'static dyn Format> {
+        self.formats().filter(|format| !format.info().own_only)
+    }
+
     /// The format of that name.
     pub fn named(&self, name: &str) -> Option<&'static dyn Format> {
         self.formats().find(|format| format.info().name == name)

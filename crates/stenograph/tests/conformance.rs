@@ -209,9 +209,9 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
 
 /// A conversion to another format is accepted by that format's reader: it adds no notes.
 fn native(format: &'static dyn Format, source: &[u8]) -> Result<(), Failed> {
-    for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
+    for to in Registry::built_in().targets().filter(|to| to.info().name != format.info().name) {
         let mut out = Vec::new();
-        let outcome = convert(format, &mut { source }, *to, &mut out, Carry::Not)?;
+        let outcome = convert(format, &mut { source }, to, &mut out, Carry::Not)?;
         // Notes about a text apply wherever the text is written.
         let about_texts = [NoteKind::BadUtf8, NoteKind::LoneSurrogate, NoteKind::Ambiguous, NoteKind::OrphanResult];
         // Extra fields in a native stream return to their own format as they were, whether we know them or not.

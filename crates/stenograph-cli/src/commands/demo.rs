@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::{Format, FormatInfo};
-use stenograph::formats::FORMATS;
 use stenograph::loss::{LossKind, LossReport};
 use stenograph::model::Kind;
 use stenograph::wire;
@@ -60,7 +60,7 @@ struct Sample {
 
 fn write_samples(folder: &Path) -> Result<Vec<Sample>, CommandError> {
     let native = format_named(wire::NAME)?;
-    FORMATS.iter().map(|format| write_sample(folder, native, *format)).collect()
+    Registry::built_in().targets().map(|format| write_sample(folder, native, format)).collect()
 }
 
 fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format) -> Result<Sample, CommandError> {

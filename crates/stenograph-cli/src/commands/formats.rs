@@ -38,9 +38,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let name = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", info.name));
         output.line(&format!("{name}  {}", info.title))?;
         let shape = if info.framing.allows_lines() { "line format" } else { "document" };
+        let read_only = if info.own_only { "; read-only: no conversion into it" } else { "" };
         let carries = if info.traits.carries { "; can embed a source" } else { "" };
         let blank = "";
-        output.line(&format!("{blank:<width$}  {shape}, .{}{carries}", info.extension))?;
+        output.line(&format!("{blank:<width$}  {shape}, .{}{carries}{read_only}", info.extension))?;
         for home in info.homes {
             output.line(&output.colour().paint(TextStyle::Faint, &format!("{blank:<width$}  {home}")))?;
         }
@@ -54,9 +55,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 fn json(info: &FormatInfo) -> String {
     let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
     format!(
-        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{},\"lines\":{}}}",
+        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":{},\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{},\"lines\":{}}}",
         quote(info.name),
         quote(info.title),
+        !info.own_only,
         quote(info.extension),
         homes.join(","),
         info.resume.map_or_else(|| "null".to_owned(), quote),

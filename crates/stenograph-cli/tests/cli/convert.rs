@@ -1,6 +1,6 @@
 //! `steno convert`.
 
-use stenograph::formats::FORMATS;
+use stenograph::Registry;
 
 use crate::runner::{CHIBI, Folder, NATIVE};
 
@@ -82,7 +82,7 @@ fn a_carried_source_is_restored_byte_for_byte() {
 #[test]
 fn every_format_carries_every_other_or_reports_that_it_cannot() {
     let folder = Folder::with("a", NATIVE);
-    for format in FORMATS {
+    for format in Registry::built_in().targets() {
         let info = format.info();
         let done = folder.run(&format!("convert a --to {} --carry -o carried --force", info.name));
         if !info.traits.carries {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stenograph::formats::FORMATS;
+use stenograph::Registry;
 
 use crate::runner::{Folder, names};
 
@@ -15,7 +15,7 @@ fn the_conversation_is_written_in_every_format_and_the_walk_holds() {
     assert!(done.text().lines().all(|line| line.chars().count() <= 104), "{}", done.text());
     let made = folder.names();
     let files = names(&folder.path(&made[0]));
-    for format in FORMATS {
+    for format in Registry::built_in().targets() {
         let info = format.info();
         let file = files.iter().find(|file| file.starts_with(&format!("demo.{}", info.name)));
         let file = file.unwrap_or_else(|| panic!("no file of {}", info.name));

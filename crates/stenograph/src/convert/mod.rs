@@ -115,6 +115,9 @@ pub fn convert(
     if survey.carried.as_deref() == Some(to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
+    if to.info().own_only {
+        return Err(Error::ReadOnlyFormat(to.info().name));
+    }
     rewrite(from, source, to, out, carry, survey)
 }
 

@@ -126,7 +126,9 @@ pub(super) fn carry(case: &mut Case<'_>) {
         match convert(from, &mut { case.source }, **to, &mut there, Carry::Along) {
             Ok(_) => {}
             // Nothing of this source has a place in that format.
-            Err(Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry) => continue,
+            Err(
+                Error::ReadOnlyFormat(_) | Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry,
+            ) => continue,
             Err(error) => {
                 case.broken("carry", format!("to {}: {error}", to.info().name), None);
                 continue;

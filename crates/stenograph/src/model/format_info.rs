@@ -33,6 +33,8 @@ pub struct FormatInfo {
     pub spec: &'static str,
     /// The properties of its records.
     pub traits: Traits,
+    /// Its writer only writes back records that it has read: no program could check a session that was converted into it.
+    pub own_only: bool,
     /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
     pub spelling: &'static [&'static str],
     /// The requirements of the agent's own reader for a record, in the syntax of `record_schema.rs`.
@@ -86,6 +88,7 @@ impl FormatInfo {
         retention_days: None,
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
+        own_only: false,
         spelling: &[],
         record_schema: &[],
         restated: &[],

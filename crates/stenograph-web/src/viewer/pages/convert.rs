@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use stenograph::Registry;
 use stenograph::convert::{self, Carry, Outcome, Reopen as _};
 use stenograph::format::Format;
-use stenograph::formats::FORMATS;
 use stenograph_store::Spool;
 use tokio::sync::mpsc;
 
@@ -29,7 +28,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
     let path = session_path(&session.name);
     let chosen = params.value("to").and_then(|name| Registry::built_in().named(name));
     let mut options = String::new();
-    for format in FORMATS {
+    for format in Registry::built_in().targets() {
         let info = format.info();
         let selected = if chosen.is_some_and(|chosen| chosen.info().name == info.name) { " selected" } else { "" };
         let _ = write!(options, "<option value=\"{0}\"{selected}>{0}: {1}</option>", text(info.name), text(info.title));
