@@ -157,11 +157,7 @@ impl Registry {
     pub fn session<'b>(&self, bytes: impl Into<Cow<'b, [u8]>>) -> Result<Session<'b>, Error> {
         let bytes = bytes.into();
         let (head, mut rest) = bytes.split_at_checked(Head::LINE_SIZE_MAX).unwrap_or((&bytes, &[]));
-        let format = match self.detect(head) {
-            // The first line is too long to be looked at whole. Later ones show the format, too.
-            Detected::Unknown if Head::is_cut(head) => self.detect(&Head::beyond(&mut rest)?).only()?,
-            detected => detected.only()?,
-        };
+        let format = self.detect_source(head, &mut rest)?.only()?;
         Ok(Session { registry: self.clone(), ..Session::of(format, bytes) })
     }
 
@@ -169,14 +165,10 @@ impl Registry {
     pub fn stream<R: Read>(&self, mut reader: R) -> Result<EventStream<R>, Error> {
         let mut head = Vec::new();
         Head::read(&mut reader, &mut head)?;
-        let format = match self.detect(&head) {
-            Detected::Unknown if Head::is_cut(&head) => {
-                let mut line = Recorded { reader: &mut reader, bytes: &mut head }.take(RECORD_SIZE_MAX as u64);
-                let later = Head::beyond(&mut line)?;
-                self.detect(&later).only()?
-            }
-            detected => detected.only()?,
-        };
+        let mut rest = Vec::new();
+        let mut recorded = Recorded { reader: &mut reader, bytes: &mut rest }.take(RECORD_SIZE_MAX as u64);
+        let format = self.detect_source(&head, &mut recorded)?.only()?;
+        head.append(&mut rest);
         Ok(EventStream::new(format, head, reader))
     }
 }
