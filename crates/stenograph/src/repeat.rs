@@ -244,8 +244,10 @@ impl<S: Sink> CheckRepeats<S> {
     }
 
     fn give(&mut self, event: Event<'static>, is_repeat: IsRepeat) {
-        let restates = event.restates && is_repeat == IsRepeat::Yes;
-        self.sink.event(&Event { restates, ..event });
+        match is_repeat {
+            IsRepeat::Yes => self.sink.event(&event),
+            IsRepeat::No => self.sink.event(&event.as_original()),
+        }
     }
 }
 

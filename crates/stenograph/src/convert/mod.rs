@@ -196,10 +196,10 @@ struct SpineOutline {
 impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
         match self.spine.left_out(&self.total.marked(event)) {
-            // No other record has its content, so it is not a restatement any more.
-            None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
+            // No other record has its content.
+            None => self.outline.add(&event.as_original()),
             Some(_) if event.extra.get(self.to).is_none() => {}
-            _ => self.outline.add(event),
+            Some(_) => self.outline.add(event),
         }
     }
 

@@ -67,8 +67,8 @@ impl Sink for WritePass<'_> {
             return self.skip(event);
         }
         if event.restates {
-            // No other record has its content, so it is not a restatement any more.
-            let event = Event { restates: false, ..event.clone() };
+            // No other record has its content.
+            let event = event.as_original();
             self.target.back.comparison.source(&event);
             return self.write(&event);
         }

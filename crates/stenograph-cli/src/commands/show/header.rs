@@ -123,10 +123,9 @@ struct HeaderSink {
 impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
         let is_repeat = self.repeats.as_mut().map(|repeats| repeats.is_repeat(event, &mut |_| {}));
-        if event.restates && is_repeat == Some(IsRepeat::No) {
-            self.outline.add(&Event { restates: false, ..event.clone() });
-        } else {
-            self.outline.add(event);
+        match is_repeat {
+            Some(IsRepeat::No) => self.outline.add(&event.as_original()),
+            Some(IsRepeat::Yes) | None => self.outline.add(event),
         }
     }
 
