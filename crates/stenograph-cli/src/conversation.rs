@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use stenograph::evidence::nested_events;
 use stenograph::format::Format;
 use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
 use stenograph::model::{Event, Note, Outline, Spine};
@@ -218,7 +217,6 @@ impl Conversation {
         let read = self.read(ProgressBar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
-            nested_events(event).iter().for_each(|inner| overview.spine.add_nested(inner));
             overview.usage.add(event);
             outline.add(event);
             Flow::Continue

@@ -20,7 +20,6 @@ use pass::{Stream, WritePass};
 use totals::RunningTotal;
 
 use crate::Error;
-use crate::evidence::nested_events;
 use crate::format::{Format, Wanted};
 use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
@@ -170,7 +169,6 @@ impl Sink for Survey {
         self.spine.add(&marked);
         self.usage.add(&marked);
         self.early.add(event);
-        nested_events(event).iter().for_each(|inner| self.spine.add_nested(inner));
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);

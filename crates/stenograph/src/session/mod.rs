@@ -13,7 +13,7 @@ pub use stream::{EventStream, RecordStream};
 pub use usage::SessionUsage;
 
 use crate::convert::{Carry, convert};
-use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
+use crate::evidence::{self, RateLimit, ToolSchema};
 use crate::format::{Format, Head};
 use crate::frame::RECORD_SIZE_MAX;
 use crate::ledger::CountedOutline;
@@ -109,12 +109,7 @@ impl<'b> Session<'b> {
 
     /// The conversation that continues: without abandoned branches, side conversations and repeated records.
     pub fn spine(&self) -> impl Iterator<Item = &Event<'static>> {
-        let mut spine = Spine::default();
-        for event in self.events() {
-            spine.add(event);
-            nested_events(event).iter().for_each(|inner| spine.add_nested(inner));
-        }
-        spine.decide();
+        let mut spine = Spine::of(self.events());
         self.events().iter().filter(move |event| spine.left_out(event).is_none())
     }
 
