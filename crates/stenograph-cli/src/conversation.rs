@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::format::Format;
 use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
-use stenograph::model::{Event, Note, Outline, Spine};
+use stenograph::model::{Event, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
 use stenograph_store::{Passes, Source, folder, subagent_files};
@@ -259,7 +259,4 @@ impl Sink for ForEach<'_> {
             self.flow = (self.each)(event);
         }
     }
-
-    /// `steno check` reports notes.
-    fn note(&mut self, _note: Note) {}
 }

@@ -290,8 +290,6 @@ mod tests {
             let text = event.content().map(|content| content.joined().decode().into_owned()).unwrap_or_default();
             self.0.push(format!("{text}{}", if event.restates { " again" } else { "" }));
         }
-
-        fn note(&mut self, _note: Note) {}
     }
 
     fn checked(events: &[Event<'static>]) -> Vec<String> {

@@ -200,8 +200,6 @@ impl Sink for SpineOutline {
             Some(_) => self.outline.add(event),
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {

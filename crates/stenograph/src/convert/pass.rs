@@ -84,8 +84,6 @@ impl Sink for WritePass<'_> {
             self.write(&result);
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// A substitute for the result of a hosted tool, which no record has: other agents require a result for every call. The loss

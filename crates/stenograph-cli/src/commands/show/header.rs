@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stenograph::ledger::{CountedOutline, Ledger};
-use stenograph::model::{Event, Note, Outline, SessionHeader};
+use stenograph::model::{Event, Outline, SessionHeader};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck};
 use stenograph_store::Passes;
@@ -128,8 +128,6 @@ impl Sink for HeaderSink {
             Some(IsRepeat::Yes) | None => self.outline.add(event),
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 #[cfg(test)]
