@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use stenograph::Registry;
 use stenograph::format::{Format, Wanted};
-use stenograph::model::{Body, Content, Event, Input, Note};
+use stenograph::model::{Body, Content, Event, Input};
 use stenograph::read::{Reading, Sink};
 
 use crate::{Failure, synthetic, tree};
@@ -183,8 +183,6 @@ impl Sink for Hashing {
             _ => {}
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// Adds up tokens.
@@ -194,8 +192,6 @@ impl Sink for CallCounter {
     fn event(&mut self, event: &Event<'_>) {
         self.0 += event.usage.and_then(|usage| usage.output).unwrap_or(0);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 fn memory(options: &Options) -> Result<u64, Failure> {

@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
-use stenograph::evidence::nested_events;
 use stenograph::format::Format;
 use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
-use stenograph::model::{Event, Note, Outline, Spine};
+use stenograph::model::{Event, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
 use stenograph_store::{Passes, Source, folder, subagent_files};
@@ -218,7 +217,6 @@ impl Conversation {
         let read = self.read(ProgressBar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
-            nested_events(event).iter().for_each(|inner| overview.spine.add_nested(inner));
             overview.usage.add(event);
             outline.add(event);
             Flow::Continue
@@ -261,7 +259,4 @@ impl Sink for ForEach<'_> {
             self.flow = (self.each)(event);
         }
     }
-
-    /// `steno check` reports notes.
-    fn note(&mut self, _note: Note) {}
 }

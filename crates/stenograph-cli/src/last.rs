@@ -14,11 +14,7 @@ const CHECKED_BEFORE: usize = 16;
 
 /// The words of an event and what to show for it, as it appears if no other event repeats it.
 pub fn unless_repeated<T>(event: &Event<'_>, shown: impl Fn(&Event<'_>) -> Option<T>) -> Option<(SpokenWords, T)> {
-    let words = SpokenWords::of(event);
-    match event.restates {
-        true => Some((words, shown(&Event { restates: false, ..event.clone() })?)),
-        false => Some((words, shown(event)?)),
-    }
+    Some((SpokenWords::of(event), shown(&event.as_original())?))
 }
 
 /// The last `most` visible events, without repeats. If the file is followed, the queue holds the events that may still turn out

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stenograph::format::{Format, Wanted};
 use stenograph::loss::LossComparison;
-use stenograph::model::{Event, Note, Outline};
+use stenograph::model::{Event, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write::{OutputPiece, Writing};
 
@@ -254,8 +254,6 @@ impl Sink for ReadBack {
     fn event(&mut self, event: &Event<'_>) {
         self.comparison.target(&unstamped(event, self.stated));
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// The event as it was given.

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 
 use stenograph::format::{Format, Wanted};
 use stenograph::json::Object;
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Span};
 use stenograph::read::{Reading, Sink};
 use stenograph::wire;
 
@@ -133,8 +133,6 @@ impl Sink for PartFinder {
             self.event = Some(event.clone().into_owned());
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 #[cfg(test)]

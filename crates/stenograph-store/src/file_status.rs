@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stenograph::Registry;
 use stenograph::evidence::is_progress;
 use stenograph::format::Format;
-use stenograph::model::{Body, Event, Note, Outline};
+use stenograph::model::{Body, Event, Outline};
 use stenograph::read::Sink;
 use stenograph::status::{StatusSummary, Watch};
 
@@ -150,8 +150,6 @@ impl Sink for StatusBuilder {
     fn event(&mut self, event: &Event<'_>) {
         self.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl EndSink for StatusBuilder {
@@ -195,8 +193,6 @@ impl Sink for OutlineSink {
     fn event(&mut self, event: &Event<'_>) {
         self.0.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use stenograph::format::{Format, Wanted};
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::{Reading, Sink};
 
 /// Whether a session name is globally unique: long, with digits, such as a UUID.
@@ -50,8 +50,6 @@ impl Sink for StatedSession {
     fn event(&mut self, event: &Event<'_>) {
         self.0 = self.0.take().or_else(|| event.session.as_deref().map(str::to_owned));
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// The identity of a file: device and inode if the system has them, otherwise the whole path.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stenograph::format::{Format, Wanted};
 use stenograph::formats::steno::Steno;
 use stenograph::json::{Draft, Object};
-use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Note};
+use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held};
 use stenograph::read::{Reading, Sink};
 use stenograph::text::quote;
 use stenograph::time::Time;
@@ -138,8 +138,6 @@ impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
         self.0 = self.0.take().or_else(|| RecordingHeader::of(event));
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// The line that ends a recording's events.
@@ -318,8 +316,6 @@ impl Sink for EventVisitor<'_> {
     fn event(&mut self, event: &Event<'_>) {
         (self.0)(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// All recordings in a journal, in order. A file that is not a journal has none.

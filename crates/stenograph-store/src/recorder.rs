@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stenograph::format::Wanted;
-use stenograph::model::{Body, Event, Note};
+use stenograph::model::{Body, Event};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::{Time, TimeUnit};
 use stenograph::wire;
@@ -258,8 +258,6 @@ impl Sink for DocumentSink<'_> {
             self.0.add(event);
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// A random id.

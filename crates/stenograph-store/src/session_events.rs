@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stenograph::Registry;
 use stenograph::format::Format;
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::redact::Redactor;
 use stenograph::repeat::CheckRepeats;
@@ -178,8 +178,6 @@ impl Sink for EachStated<'_> {
     fn event(&mut self, event: &Event<'_>) {
         (self.0)(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// Numbers events and passes on those of a range.
@@ -204,6 +202,4 @@ impl Sink for RangeSink<'_> {
             (self.each)(number, event);
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }

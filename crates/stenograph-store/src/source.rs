@@ -101,9 +101,9 @@ impl Source {
         let (mut head, mut beyond_first_line) = (Vec::new(), Vec::new());
         let mut pass = source.pass()?;
         let read = Head::read(&mut pass, &mut head);
-        if Head::is_cut(&head) && matches!(Registry::built_in().detect(&head), Detected::Unknown) {
+        if head.len() >= Head::LINE_SIZE_MAX && matches!(Registry::built_in().detect(&head), Detected::Unknown) {
             // A later pass reports a read error here.
-            beyond_first_line = Head::beyond(&mut pass).unwrap_or_default();
+            beyond_first_line = Head::after_long_line(&head, &mut pass).ok().flatten().unwrap_or_default();
         }
         drop(pass);
         // A file that is damaged further on still has a head; the pass that reads the damage reports it.

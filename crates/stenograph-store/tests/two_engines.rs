@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
@@ -68,8 +68,6 @@ impl Sink for Matching<'_> {
         });
         self.event += 1;
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 fn facts(session: &IndexedSession) -> (String, Vec<String>, Vec<String>) {

@@ -66,31 +66,29 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// What follows a first line that is longer than what is looked at, as much as is looked at of any source: the first record may hide
-    /// what the others show. `source` stands where the head ends.
-    pub fn beyond(source: &mut dyn io::Read) -> io::Result<Vec<u8>> {
+    /// A second head, for a source whose first line is longer than the head and may hide the format: the lines after it. `rest` is the
+    /// source after the head. `None` if the head has the end of its first line, or nothing follows that line.
+    pub fn after_long_line(head: &[u8], rest: &mut dyn io::Read) -> io::Result<Option<Vec<u8>>> {
+        if head.len() < Head::LINE_SIZE_MAX || Head::first_line(head).is_some() {
+            return Ok(None);
+        }
         let mut piece = Vec::new();
         loop {
             piece.clear();
-            io::Read::read_to_end(&mut io::Read::take(&mut *source, Head::SIZE_MAX as u64), &mut piece)?;
+            io::Read::read_to_end(&mut io::Read::take(&mut *rest, Head::SIZE_MAX as u64), &mut piece)?;
             match memchr::memchr(b'\n', &piece) {
                 Some(newline) => {
                     piece.drain(..=newline);
-                    Head::read(source, &mut piece)?;
-                    return Ok(piece);
+                    Head::read(rest, &mut piece)?;
+                    return Ok((!piece.is_empty()).then_some(piece));
                 }
-                None if piece.is_empty() => return Ok(piece),
+                None if piece.is_empty() => return Ok(None),
                 None => {}
             }
         }
     }
 
-    /// Whether the first line is longer than what is looked at.
-    pub fn is_cut(head: &[u8]) -> bool {
-        head.len() >= Head::LINE_SIZE_MAX && Head::first_line(head).is_none()
-    }
-
-    /// Whether more would not be looked at.
+    /// Whether detection uses no byte after these.
     pub fn is_whole(head: &[u8]) -> bool {
         head.len() >= Head::LINE_SIZE_MAX || (head.len() >= Head::SIZE_MAX && Head::first_line(head).is_some())
     }

@@ -2,6 +2,7 @@
 //! else.
 
 use std::borrow::Cow;
+use std::io;
 
 use crate::format::{Format, Head, Sniff};
 use crate::formats::FORMATS;
@@ -73,6 +74,18 @@ impl Registry {
             [] => Detected::Unknown,
             [format] => Detected::Format(*format),
             _ => Detected::Tie(found),
+        }
+    }
+
+    /// The format of a source that begins with `head` and continues with `rest`. If the first line is too long for a head and shows no
+    /// format, the lines after it decide.
+    pub fn detect_source(&self, head: &[u8], rest: &mut dyn io::Read) -> io::Result<Detected> {
+        match self.detect(head) {
+            Detected::Unknown => {
+                let later = Head::after_long_line(head, rest)?;
+                Ok(later.map_or(Detected::Unknown, |later| self.detect(&later)))
+            }
+            detected => Ok(detected),
         }
     }
 

@@ -244,8 +244,10 @@ impl<S: Sink> CheckRepeats<S> {
     }
 
     fn give(&mut self, event: Event<'static>, is_repeat: IsRepeat) {
-        let restates = event.restates && is_repeat == IsRepeat::Yes;
-        self.sink.event(&Event { restates, ..event });
+        match is_repeat {
+            IsRepeat::Yes => self.sink.event(&event),
+            IsRepeat::No => self.sink.event(&event.as_original()),
+        }
     }
 }
 
@@ -288,8 +290,6 @@ mod tests {
             let text = event.content().map(|content| content.joined().decode().into_owned()).unwrap_or_default();
             self.0.push(format!("{text}{}", if event.restates { " again" } else { "" }));
         }
-
-        fn note(&mut self, _note: Note) {}
     }
 
     fn checked(events: &[Event<'static>]) -> Vec<String> {

@@ -88,9 +88,7 @@ fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
 }
 
 fn seen(events: &[Event<'_>]) -> (Vec<DiffStep>, ConversationSteps) {
-    let mut spine = Spine::default();
-    events.iter().for_each(|event| spine.add(event));
-    spine.decide();
+    let mut spine = Spine::of(events);
     let mut weaving = ConversationBuilder::new(&spine);
     let mut turns = Vec::new();
     for (number, event) in (1..).zip(events) {

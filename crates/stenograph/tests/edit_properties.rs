@@ -182,9 +182,7 @@ fn any_range_can_be_cut_and_the_parts_contain_everything() {
 
 /// The texts of the newest question in the spine.
 fn newest_question(events: &[Event<'_>]) -> Option<String> {
-    let mut spine = Spine::default();
-    events.iter().for_each(|event| spine.add(event));
-    spine.decide();
+    let mut spine = Spine::of(events);
     let spine: Vec<&Event<'_>> = events.iter().filter(|event| spine.left_out(event).is_none()).collect();
     let question = spine.into_iter().rfind(|event| event.role() == Some(Role::User))?;
     question.content().map(|content| content.joined().decode().into_owned())

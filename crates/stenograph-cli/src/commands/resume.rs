@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use stenograph::json::Draft;
-use stenograph::model::{Event, Note, Outline};
+use stenograph::model::{Event, Outline};
 use stenograph::read::Sink;
 use stenograph::resume;
 use stenograph_store::Passes;
@@ -174,8 +174,6 @@ impl Sink for StatedFacts {
     fn event(&mut self, event: &Event<'_>) {
         self.0.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 fn no_command(agent: &str) -> CommandError {

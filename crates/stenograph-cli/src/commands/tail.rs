@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
@@ -193,9 +193,6 @@ impl Sink for NewEventPrinter<'_, '_> {
             self.print(&shown, is_repeat);
         }
     }
-
-    /// The event shows what is odd about it; `steno check` reports all notes.
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Listener for NewEventPrinter<'_, '_> {

@@ -235,7 +235,4 @@ impl Sink for NewEvents<'_> {
             self.listener.event(event);
         }
     }
-
-    /// Notes concern the whole file and were given when it was first read.
-    fn note(&mut self, _note: Note) {}
 }

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::resume::sh_word;
 
@@ -119,6 +119,4 @@ struct DiscardEvents;
 
 impl Sink for DiscardEvents {
     fn event(&mut self, _event: &Event<'_>) {}
-
-    fn note(&mut self, _note: Note) {}
 }

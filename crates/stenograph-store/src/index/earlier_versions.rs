@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use stenograph::format::{Format, Wanted};
 use stenograph::ledger::CountingState;
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
 
@@ -145,8 +145,6 @@ impl Sink for RemovedEvents<'_, '_> {
         });
         self.event_indexer.event += 1;
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// Collects the keys of events.
@@ -161,6 +159,4 @@ impl Sink for KeyCollector<'_> {
             self.seen_keys.insert(entry.key);
         });
     }
-
-    fn note(&mut self, _note: Note) {}
 }

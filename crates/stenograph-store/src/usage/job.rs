@@ -224,9 +224,9 @@ fn count(
     let last = hand.last;
     let recognized = |begin: &[u8]| recognize_after(last, begin, place).map(|recognized| recognized.format);
     let Some(format) = format.or_else(|| recognized(begin)) else {
-        let is_cut = damage.is_none() && Head::is_cut(begin);
-        let shown = if is_cut { recognized(&Head::beyond(stream)?) } else { None };
-        return Ok(shown.map_or(JobOutcome::Unrecognized, JobOutcome::NeedsFormat));
+        let later = if damage.is_none() { Head::after_long_line(begin, stream)? } else { None };
+        let format = later.and_then(|later| recognized(&later));
+        return Ok(format.map_or(JobOutcome::Unrecognized, JobOutcome::NeedsFormat));
     };
     if is_forgotten(format, begin) {
         return Ok(JobOutcome::Forgotten);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use stenograph::compare::{
     Comparison, DiffChange, DiffStep, DiffStepsBuilder, ShownChange, Side, StepText, Vocabulary, compare,
 };
-use stenograph::evidence::nested_events;
 use stenograph::model::Spine;
 use stenograph_store::session_events::SessionEvents;
 
@@ -154,10 +153,7 @@ fn compared(viewer: &Viewer, [a, b]: [&SessionEvents; 2]) -> Result<Comparison, 
 
 fn steps(viewer: &Viewer, events: &SessionEvents) -> Result<Vec<DiffStep>, AnswerProblem> {
     let mut spine = Spine::default();
-    events.as_stated(&viewer.store, &mut |event| {
-        spine.add(event);
-        nested_events(event).iter().for_each(|inner| spine.add_nested(inner));
-    })?;
+    events.as_stated(&viewer.store, &mut |event| spine.add(event))?;
     spine.decide();
     let mut steps = DiffStepsBuilder::new(spine);
     events.as_stated(&viewer.store, &mut |event| _ = steps.add(event))?;

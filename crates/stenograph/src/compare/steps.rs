@@ -40,15 +40,9 @@ impl DiffStepsBuilder {
         let number = self.number;
         let left_out = self.spine.left_out(event);
         let call_step = self.calls.add(event);
-        match left_out {
-            // No other record has its content, so it is not a restatement.
-            None if event.restates => {
-                self.turns.add(&Event { restates: false, ..event.clone() }, &call_step, EventPlace::default());
-            }
-            None => {
-                self.turns.add(event, &call_step, EventPlace::default());
-            }
-            Some(_) => {}
+        if left_out.is_none() {
+            // No other record has its content.
+            self.turns.add(&event.as_original(), &call_step, EventPlace::default());
         }
         let is_repeat = left_out.is_some_and(LeftOut::is_said_elsewhere);
         let step_of = |event: &Event<'_>, call_step: &CallStep| {

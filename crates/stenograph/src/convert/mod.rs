@@ -20,7 +20,6 @@ use pass::{Stream, WritePass};
 use totals::RunningTotal;
 
 use crate::Error;
-use crate::evidence::nested_events;
 use crate::format::{Format, Wanted};
 use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
@@ -173,7 +172,6 @@ impl Sink for Survey {
         self.spine.add(&marked);
         self.usage.add(&marked);
         self.early.add(event);
-        nested_events(event).iter().for_each(|inner| self.spine.add_nested(inner));
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
@@ -199,14 +197,12 @@ struct SpineOutline {
 impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
         match self.spine.left_out(&self.total.marked(event)) {
-            // No other record has its content, so it is not a restatement any more.
-            None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
+            // No other record has its content.
+            None => self.outline.add(&event.as_original()),
             Some(_) if event.extra.get(self.to).is_none() => {}
-            _ => self.outline.add(event),
+            Some(_) => self.outline.add(event),
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {

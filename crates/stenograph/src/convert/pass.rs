@@ -67,8 +67,8 @@ impl Sink for WritePass<'_> {
             return self.skip(event);
         }
         if event.restates {
-            // No other record has its content, so it is not a restatement any more.
-            let event = Event { restates: false, ..event.clone() };
+            // No other record has its content.
+            let event = event.as_original();
             self.target.back.comparison.source(&event);
             return self.write(&event);
         }
@@ -84,8 +84,6 @@ impl Sink for WritePass<'_> {
             self.write(&result);
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// A substitute for the result of a hosted tool, which no record has: other agents require a result for every call. The loss

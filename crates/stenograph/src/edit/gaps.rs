@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::sketch::Sketches;
 use crate::format::{Format, Wanted};
 use crate::frame::Framing;
-use crate::model::{Event, Note, Span};
+use crate::model::{Event, Span};
 use crate::read::{Reading, Sink};
 
 /// A shorter stretch is read: starting again after it costs more.
@@ -166,8 +166,6 @@ impl Sink for Numbered<'_> {
         (self.each)(self.number, event);
         self.number += 1;
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl GapSink for Numbered<'_> {

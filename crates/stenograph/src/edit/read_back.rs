@@ -148,8 +148,6 @@ impl Sink for PlannedQueue<'_> {
         self.steps
             .event(event, &mut |step| step.each_result(&mut |event| events.push_back(event.clone().into_owned())));
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl GapSink for PlannedQueue<'_> {

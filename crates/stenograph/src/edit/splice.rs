@@ -14,7 +14,7 @@ use super::step::{ChangedEvents, EditStep, Steps};
 use super::{SIZE_MAX, Sketches};
 use crate::format::Format;
 use crate::frame::{Frame, Framer, Framing, RECORD_SIZE_MAX, RecordPlace};
-use crate::model::{Event, Note, Outline, Span};
+use crate::model::{Event, Outline, Span};
 use crate::read::Sink;
 use crate::write::{self, Edit, OutputPiece, Writing, fragment};
 
@@ -265,8 +265,6 @@ impl Sink for Splicer<'_> {
             *has_failed |= writer.is_none();
         });
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl GapSink for Splicer<'_> {

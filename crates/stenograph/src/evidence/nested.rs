@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::frame::{Record, RecordPlace};
-use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Wanted};
+use crate::model::{Body, Event, FormatInfo, Sink, Span, Wanted};
 
 /// A record inside another one.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +95,6 @@ impl Sink for Collected {
             self.0.push(event.clone().into_owned());
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 #[cfg(test)]

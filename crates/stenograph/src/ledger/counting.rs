@@ -15,7 +15,7 @@ use crate::evidence::{
     NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
     request, running_total,
 };
-use crate::model::{Body, Event, Fact, Note, Usage, is_global_id};
+use crate::model::{Body, Event, Fact, Usage, is_global_id};
 use crate::read::{Sink, is_counted};
 use crate::text::keep_last;
 use crate::time::Time;
@@ -381,6 +381,4 @@ impl Sink for CallCounter {
     fn event(&mut self, event: &Event<'_>) {
         self.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }

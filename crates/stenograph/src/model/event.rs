@@ -405,6 +405,14 @@ impl<'a> Event<'a> {
             && self.carried == other.carried
     }
 
+    /// The event as an original: not as a restatement of another one. For an event that restates one which is missing.
+    pub fn as_original(&self) -> Cow<'_, Event<'a>> {
+        match self.restates {
+            true => Cow::Owned(Event { restates: false, ..self.clone() }),
+            false => Cow::Borrowed(self),
+        }
+    }
+
     /// The same event, borrowing nothing.
     pub fn into_owned(self) -> Event<'static> {
         let own = |text: Option<Str<'a>>| text.map(|text| Cow::Owned(text.into_owned()));

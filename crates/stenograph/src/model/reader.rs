@@ -31,8 +31,8 @@ pub trait Sink {
     /// Receives an event. It borrows from the reader's buffer; clone the fields you need.
     fn event(&mut self, event: &Event<'_>);
 
-    /// Receives a note.
-    fn note(&mut self, note: Note);
+    /// Receives a note. A sink that does not report problems ignores it.
+    fn note(&mut self, _note: Note) {}
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {

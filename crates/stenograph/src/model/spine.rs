@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use super::message_index::MessageIndex;
 use super::recent::Recent;
 use super::{Event, Kind, Role};
-use crate::evidence::UserMessage;
+use crate::evidence::{UserMessage, nested_events};
 pub(crate) use event::{SpineEvent, key};
 
 /// Why an event is not in the spine.
@@ -148,13 +148,21 @@ impl Node {
 }
 
 impl Spine {
-    /// Adds one event. Call it for every event of the source, in order.
-    pub fn add(&mut self, event: &Event<'_>) {
-        self.add_any(event);
+    /// The decided spine of these events.
+    pub fn of<'e, 'a: 'e>(events: impl IntoIterator<Item = &'e Event<'a>>) -> Spine {
+        let mut spine = Spine::default();
+        events.into_iter().for_each(|event| spine.add(event));
+        spine.decide();
+        spine
     }
 
-    /// Adds an event of a record that is nested in the record of another event.
-    pub fn add_nested(&mut self, inner: &Event<'_>) {
+    /// Adds one event and the events of its nested record. Call it for every event of the source, in order.
+    pub fn add(&mut self, event: &Event<'_>) {
+        self.add_any(event);
+        nested_events(event).iter().for_each(|inner| self.add_nested(inner));
+    }
+
+    fn add_nested(&mut self, inner: &Event<'_>) {
         self.nested.extend(SpineEvent::id(inner));
     }
 

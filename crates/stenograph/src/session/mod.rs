@@ -13,7 +13,7 @@ pub use stream::{EventStream, RecordStream};
 pub use usage::SessionUsage;
 
 use crate::convert::{Carry, convert};
-use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
+use crate::evidence::{self, RateLimit, ToolSchema};
 use crate::format::{Format, Head};
 use crate::frame::RECORD_SIZE_MAX;
 use crate::ledger::CountedOutline;
@@ -109,12 +109,7 @@ impl<'b> Session<'b> {
 
     /// The conversation that continues: without abandoned branches, side conversations and repeated records.
     pub fn spine(&self) -> impl Iterator<Item = &Event<'static>> {
-        let mut spine = Spine::default();
-        for event in self.events() {
-            spine.add(event);
-            nested_events(event).iter().for_each(|inner| spine.add_nested(inner));
-        }
-        spine.decide();
+        let mut spine = Spine::of(self.events());
         self.events().iter().filter(move |event| spine.left_out(event).is_none())
     }
 
@@ -157,11 +152,7 @@ impl Registry {
     pub fn session<'b>(&self, bytes: impl Into<Cow<'b, [u8]>>) -> Result<Session<'b>, Error> {
         let bytes = bytes.into();
         let (head, mut rest) = bytes.split_at_checked(Head::LINE_SIZE_MAX).unwrap_or((&bytes, &[]));
-        let format = match self.detect(head) {
-            // The first line is too long to be looked at whole. Later ones show the format, too.
-            Detected::Unknown if Head::is_cut(head) => self.detect(&Head::beyond(&mut rest)?).only()?,
-            detected => detected.only()?,
-        };
+        let format = self.detect_source(head, &mut rest)?.only()?;
         Ok(Session { registry: self.clone(), ..Session::of(format, bytes) })
     }
 
@@ -169,14 +160,10 @@ impl Registry {
     pub fn stream<R: Read>(&self, mut reader: R) -> Result<EventStream<R>, Error> {
         let mut head = Vec::new();
         Head::read(&mut reader, &mut head)?;
-        let format = match self.detect(&head) {
-            Detected::Unknown if Head::is_cut(&head) => {
-                let mut line = Recorded { reader: &mut reader, bytes: &mut head }.take(RECORD_SIZE_MAX as u64);
-                let later = Head::beyond(&mut line)?;
-                self.detect(&later).only()?
-            }
-            detected => detected.only()?,
-        };
+        let mut rest = Vec::new();
+        let mut recorded = Recorded { reader: &mut reader, bytes: &mut rest }.take(RECORD_SIZE_MAX as u64);
+        let format = self.detect_source(&head, &mut recorded)?.only()?;
+        head.append(&mut rest);
         Ok(EventStream::new(format, head, reader))
     }
 }

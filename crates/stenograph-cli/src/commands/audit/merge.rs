@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 
 use stenograph::format::Wanted;
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::{Reading, Sink};
 use stenograph::repeat::CheckRepeats;
 
@@ -67,8 +67,6 @@ impl Sink for Waiting {
     fn event(&mut self, event: &Event<'_>) {
         self.0.push_back(event.clone().into_owned());
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Stream<'_> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use stenograph::audit::{Audit, Auditor};
 use stenograph::changes::{Changes, ChangesOutcome};
 use stenograph::json::Draft;
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::text::quote;
@@ -212,6 +212,4 @@ impl Sink for Folding {
         self.audit.add(event);
         self.changes.iter_mut().for_each(|changes| changes.add(event));
     }
-
-    fn note(&mut self, _note: Note) {}
 }

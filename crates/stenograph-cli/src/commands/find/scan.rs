@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
@@ -129,8 +129,6 @@ impl Sink for ScannedSession {
             self.projects.extend(Project::of(Path::new(cwd)).into_iter().flat_map(|project| project.names()));
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 struct Scanner<'q> {
@@ -163,8 +161,6 @@ impl Sink for Scanner<'_> {
         entry_builder.entries(event, &mut |event, entry| self.match_entry(number, event, entry));
         self.entry_builder = entry_builder;
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Scanner<'_> {

@@ -1,7 +1,7 @@
 //! The preview of a session: its header, and its events from the beginning or around a hit. It reads a limited part of a source.
 
 use anstyle::{AnsiColor, Style};
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph_store::index::Store;
@@ -174,6 +174,4 @@ impl Sink for PreviewSink {
         let lines = self.drawer.lines(number, event).unwrap_or_default();
         self.lines.extend(lines.into_iter().take(LINES_MAX));
     }
-
-    fn note(&mut self, _note: Note) {}
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use stenograph::edit::trim::Limits;
-use stenograph::model::{Body, Event, Note, Role};
+use stenograph::model::{Body, Event, Role};
 use stenograph::read::Sink;
 
 use crate::config::{Config, MAX_CHAT_TOKENS, MAX_PROMPT_TOKENS, MAX_TOOL_TOKENS, Setting};
@@ -87,8 +87,6 @@ impl Sink for LimitWatch {
         self.unreported.truncate(unreported);
         self.exceeded.truncate(exceeded);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// The size of an event's texts and input.

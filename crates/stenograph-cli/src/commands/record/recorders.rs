@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::{Collected, Sink};
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
@@ -327,8 +327,6 @@ impl Sink for LoadingSink<'_> {
             self.flush();
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// The environment of a recording.

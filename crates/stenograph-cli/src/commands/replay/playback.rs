@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use stenograph::calls::CallOutcome;
-use stenograph::model::{Body, Event, Note, Role, Usage};
+use stenograph::model::{Body, Event, Role, Usage};
 use stenograph::read::Sink;
 use stenograph::render::{EventContext, EventView, ViewKind};
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
@@ -453,9 +453,6 @@ impl Sink for Playback {
         }
         self.before_ms = place.time_ms.or(self.before_ms);
     }
-
-    /// `steno check` reports notes.
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Listener for Playback {

@@ -1,7 +1,7 @@
 //! Prints a conversation at once, for files, pagers and other programs: a header, then every event. As JSON it is the wire
 //! format.
 
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
@@ -110,9 +110,6 @@ impl Sink for ReplayPrinter<'_, '_> {
         self.printed += 1;
         self.failed = self.output.data().write_all(text.as_bytes()).err().map(CommandError::from);
     }
-
-    /// `steno check` reports notes.
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Listener for ReplayPrinter<'_, '_> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
 use stenograph::ledger::{CountedOutline, SupersededUsage};
-use stenograph::model::{Event, Note, Spine, Usage};
+use stenograph::model::{Event, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
 use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Listener};
@@ -192,8 +192,6 @@ impl Sink for LiveOverview {
         self.usage.add(event);
         self.outline.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Listener for LiveOverview {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stenograph::ledger::{CountedOutline, Ledger};
-use stenograph::model::{Event, Note, Outline, SessionHeader};
+use stenograph::model::{Event, Outline, SessionHeader};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck};
 use stenograph_store::Passes;
@@ -123,14 +123,11 @@ struct HeaderSink {
 impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
         let is_repeat = self.repeats.as_mut().map(|repeats| repeats.is_repeat(event, &mut |_| {}));
-        if event.restates && is_repeat == Some(IsRepeat::No) {
-            self.outline.add(&Event { restates: false, ..event.clone() });
-        } else {
-            self.outline.add(event);
+        match is_repeat {
+            Some(IsRepeat::No) => self.outline.add(&event.as_original()),
+            Some(IsRepeat::Yes) | None => self.outline.add(event),
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use stenograph::format::{Format, Wanted};
-use stenograph::model::{Event, Note};
+use stenograph::model::Event;
 use stenograph::query::{EntryBuilder, Query};
 use stenograph::read::{Reading, Sink};
 
@@ -189,6 +189,4 @@ impl Sink for MatchCollector<'_> {
             }
         });
     }
-
-    fn note(&mut self, _note: Note) {}
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::evidence::nested_events;
 use stenograph::format::{Format, Wanted};
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Span};
 use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
 
@@ -231,8 +231,6 @@ impl Sink for RecordHitFinder<'_, '_> {
         self.one(event);
         nested_events(event).iter().for_each(|inner| self.one(inner));
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl RecordHitFinder<'_, '_> {
@@ -269,6 +267,4 @@ impl Sink for SourceHitFinder<'_, '_> {
             }
         });
     }
-
-    fn note(&mut self, _note: Note) {}
 }

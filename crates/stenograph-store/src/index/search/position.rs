@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use stenograph::Registry;
 use stenograph::format::{Format, Wanted};
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Span};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
 use tantivy::collector::TopDocs;
@@ -98,6 +98,4 @@ impl Sink for EventsBeforeHit<'_> {
         }
         self.seen += 1;
     }
-
-    fn note(&mut self, _note: Note) {}
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::calls::Calls;
 use stenograph::ledger::{CountedOutline, RowKind};
-use stenograph::model::{Body, Event, Note, Outline, Role, Usage};
+use stenograph::model::{Body, Event, Outline, Role, Usage};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::time::Time;
@@ -179,8 +179,6 @@ impl Sink for RunTotals {
     fn event(&mut self, event: &Event<'_>) {
         self.add(event);
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// All tokens sent: devflow does not distinguish cached ones.

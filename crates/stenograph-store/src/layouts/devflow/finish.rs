@@ -12,7 +12,7 @@ use stenograph::convert::{self, Carry, convert};
 use stenograph::format::{Format, Wanted};
 use stenograph::formats::devflow::{COMPRESS_SIZE_MIN, Devflow};
 use stenograph::json::{Draft, Object, number};
-use stenograph::model::{Event, Kind, Note};
+use stenograph::model::{Event, Kind};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
@@ -262,6 +262,4 @@ impl Sink for CallCounter {
             self.0 += 1;
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use stenograph::format::{Format, Wanted};
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{Draft, Object, number};
-use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::model::{Body, Event, Kind, Role};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
@@ -394,6 +394,4 @@ impl Sink for TranscriptScan {
             self.turns += 1;
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }

@@ -8,7 +8,7 @@ use stenograph::edit::{self, Original};
 use stenograph::format::Wanted;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
 use stenograph::json::Draft;
-use stenograph::model::{Body, Event, Fact, Note, Outline};
+use stenograph::model::{Body, Event, Fact, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write;
 
@@ -71,8 +71,6 @@ impl Sink for Preparation {
             self.record(&record);
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl Preparation {

@@ -15,9 +15,7 @@ fn events(letters: &str) -> Vec<Event<'static>> {
 }
 
 fn built(events: &[Event<'_>]) -> ConversationSteps {
-    let mut spine = Spine::default();
-    events.iter().for_each(|event| spine.add(event));
-    spine.decide();
+    let mut spine = Spine::of(events);
     let mut builder = ConversationBuilder::new(&spine);
     for event in events {
         let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };

@@ -14,9 +14,7 @@ fn result(id: &'static str, parent: &'static str) -> Event<'static> {
 }
 
 fn kept(events: &[Event<'static>]) -> Vec<String> {
-    let mut spine = Spine::default();
-    events.iter().for_each(|event| spine.add(event));
-    spine.decide();
+    let mut spine = Spine::of(events);
     let kept = events.iter().filter(|event| spine.left_out(event).is_none());
     kept.map(|event| event.id.clone().unwrap_or_default().into_owned()).collect()
 }
@@ -43,9 +41,7 @@ fn branches_know_where_they_branch_off() {
         message("e", Some("a")),
         message("f", Some("e")),
     ];
-    let mut spine = Spine::default();
-    events.iter().for_each(|event| spine.add(event));
-    spine.decide();
+    let mut spine = Spine::of(&events);
     let branches = events.iter().map(|event| {
         let _ = spine.left_out(event);
         spine.branch()
