@@ -239,13 +239,13 @@ impl<S: Sink> CheckRepeats<S> {
     /// Passes on all held events, once no event follows.
     pub fn finish(&mut self) {
         while let Some((event, is_repeat)) = self.queue.take() {
-            self.give(event, is_repeat);
+            self.give(&event, is_repeat);
         }
     }
 
-    fn give(&mut self, event: Event<'static>, is_repeat: IsRepeat) {
+    fn give(&mut self, event: &Event<'static>, is_repeat: IsRepeat) {
         match is_repeat {
-            IsRepeat::Yes => self.sink.event(&event),
+            IsRepeat::Yes => self.sink.event(event),
             IsRepeat::No => self.sink.event(&event.as_original()),
         }
     }
@@ -260,7 +260,7 @@ impl<S: Sink> Sink for CheckRepeats<S> {
         }
         self.queue.hold(event.clone().into_owned(), verdict);
         while let Some((event, is_repeat)) = self.queue.next_decided() {
-            self.give(event, is_repeat);
+            self.give(&event, is_repeat);
         }
     }
 
