@@ -9,6 +9,7 @@ use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
+use stenograph_store::redaction::SecretSearch;
 use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
@@ -164,6 +165,14 @@ impl Conversation {
                 redaction.learn(found);
                 Ok(())
             }
+        }
+    }
+
+    /// A search for secrets that another thread can make meanwhile; `None` if this one must be searched first.
+    pub fn secret_search(&self) -> Option<SecretSearch> {
+        match &self.from {
+            ConversationSource::Input(input) => input.source.secret_search(input.format),
+            ConversationSource::Parts(_) => None,
         }
     }
 
