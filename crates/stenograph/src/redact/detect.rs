@@ -99,7 +99,7 @@ impl Redactor {
         self.scan_known(text, &mut take);
     }
 
-    /// Takes a finding unless it is a mask or the user allows it.
+    /// Takes a finding unless it is a mask or the user allows it. A mask beside a secret does not hide the secret.
     pub(super) fn take_in<'s>(
         &'s self,
         text: &'s [u8],
@@ -108,12 +108,11 @@ impl Redactor {
         let mut masks: Option<Vec<Range<usize>>> = None;
         move |rule, certainty, at| {
             let masks = masks.get_or_insert_with(|| mask::masks(self.rule_set(), text));
-            let secret = text.get(at.clone()).unwrap_or_default();
-            // The masks are in order and do not overlap.
-            let next = masks.partition_point(|mask| mask.end <= at.start);
-            let is_masked = masks.get(next).is_some_and(|mask| mask.start < at.end);
-            if !is_masked && !self.allow.iter().any(|allow| allow.is_match(secret)) {
-                each(Detected { secret: secret.to_vec(), at, rule, certainty, replacement: None });
+            for at in mask::unmasked(masks, at, text) {
+                let secret = text.get(at.clone()).unwrap_or_default();
+                if !self.allow.iter().any(|allow| allow.is_match(secret)) {
+                    each(Detected { secret: secret.to_vec(), at, rule: rule.clone(), certainty, replacement: None });
+                }
             }
         }
     }
