@@ -186,8 +186,10 @@ impl Conversation {
                 ConversationSource::Parts(parts)
             }
         };
-        // A path may have the name of its owner, and a file any name.
-        Ok(Conversation { name: redaction.masked_text(&self.name), from })
+        // The folders of a path reveal its owner and the names of projects, and a file may have any name.
+        let path = Path::new(&self.name);
+        let name = path.file_name().map_or_else(|| self.name.clone(), |name| name.to_string_lossy().into_owned());
+        Ok(Conversation { name: redaction.masked_text(&name), from })
     }
 
     /// The format, if all parts share one.
