@@ -8,6 +8,7 @@ use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
 use stenograph::model::{Event, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
+use stenograph_store::redaction::SecretSearch;
 use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
@@ -166,6 +167,14 @@ impl Conversation {
         }
     }
 
+    /// A search for secrets that another thread can make meanwhile; `None` if this one must be searched first.
+    pub fn secret_search(&self) -> Option<SecretSearch> {
+        match &self.from {
+            ConversationSource::Input(input) => input.source.secret_search(input.format),
+            ConversationSource::Parts(_) => None,
+        }
+    }
+
     /// The same conversation with its secrets masked.
     pub fn redacted(self, redaction: &mut Redaction) -> Result<Conversation, CommandError> {
         let from = match self.from {
@@ -176,8 +185,10 @@ impl Conversation {
                 ConversationSource::Parts(parts)
             }
         };
-        // A path may have the name of its owner, and a file any name.
-        Ok(Conversation { name: redaction.masked_text(&self.name), from })
+        // The folders of a path reveal its owner and the names of projects, and a file may have any name.
+        let path = Path::new(&self.name);
+        let name = path.file_name().map_or_else(|| self.name.clone(), |name| name.to_string_lossy().into_owned());
+        Ok(Conversation { name: redaction.masked_text(&name), from })
     }
 
     /// The format, if all parts share one.

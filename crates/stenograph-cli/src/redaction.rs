@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use stenograph::redact::{
     Finding, FindingClass, KnownSecrets, RecordSyntax, RedactionReport, RedactionSettings, Redactor,
 };
-use stenograph_store::redaction;
+use stenograph_store::redaction::{self, SecretSearch};
 
 use crate::config::{self, Config};
 use crate::error::CommandError;
@@ -89,6 +89,27 @@ impl Redaction {
     pub fn learn(&mut self, (report, known): (RedactionReport, KnownSecrets)) {
         self.found.merge(&report);
         self.redactor.learn(known);
+    }
+
+    /// Searches several sources while `work` goes on, and remembers their secrets. A source that cannot be read is skipped: the
+    /// work reports it.
+    pub fn search_during<T>(&mut self, searches: &[SecretSearch], work: impl FnOnce() -> T) -> T {
+        let mut redactor = self.redactor.clone();
+        let mut search = move || {
+            let found = searches.iter().filter_map(|search| {
+                let found = search.find(&redactor).ok()?;
+                redactor.learn(found.1.clone());
+                Some(found)
+            });
+            found.collect::<Vec<_>>()
+        };
+        let (done, found) =
+            std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, search.clone()) {
+                Ok(thread) => (work(), thread.join().unwrap_or_default()),
+                Err(_) => (work(), search()),
+            });
+        found.into_iter().for_each(|found| self.learn(found));
+        done
     }
 
     /// What the searches found.

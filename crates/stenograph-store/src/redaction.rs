@@ -84,12 +84,57 @@ impl Source {
         pass(&mut self.pass()?, &place, RecordSyntax::of(format), redactor, &mut sink)
     }
 
+    /// A search for secrets that another thread can make while this source is read; `None` for a stream.
+    pub fn secret_search(&self, format: &dyn Format) -> Option<SecretSearch> {
+        let (file, length) = self.shared_file()?;
+        Some(SecretSearch { file, length, place: self.place().clone(), syntax: RecordSyntax::of(format) })
+    }
+
     /// The same source with its secrets masked, in a private temporary file, and what was masked. It keeps its name and its
     /// permissions.
     pub fn redacted(mut self, format: &dyn Format, redactor: &Redactor) -> Result<(Source, RedactionReport), Error> {
         let mut spool = Spool::new()?;
         let report = redact_into(&mut self, format, redactor, &mut spool)?;
         Ok((self.with_content(spool)?, report))
+    }
+}
+
+/// A search for secrets in the file of a source, independent of the passes over the source.
+#[derive(Debug)]
+pub struct SecretSearch {
+    file: File,
+    length: u64,
+    place: Place,
+    syntax: RecordSyntax,
+}
+
+impl SecretSearch {
+    /// Finds what a redactor would mask.
+    pub fn find(&self, redactor: &Redactor) -> Result<(RedactionReport, KnownSecrets), Error> {
+        let raw = FileFromStart { file: &self.file, at: 0, length: self.length };
+        let mut decoded = decode(raw, &self.place, &ByteCounter::default(), DecodeGuard::USUAL)?;
+        pass(&mut decoded, &self.place, self.syntax, redactor, &mut ())
+    }
+}
+
+/// Reads a file without moving its position, which others share.
+struct FileFromStart<'f> {
+    file: &'f File,
+    at: u64,
+    length: u64,
+}
+
+impl Read for FileFromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rest = usize::try_from(self.length.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let room = buffer.len().min(rest);
+        #[cfg(unix)]
+        let length =
+            std::os::unix::fs::FileExt::read_at(self.file, buffer.get_mut(..room).unwrap_or_default(), self.at)?;
+        #[cfg(not(unix))]
+        let length = self.file.take(room as u64).read(buffer)?;
+        self.at += length as u64;
+        Ok(length)
     }
 }
 

@@ -264,6 +264,19 @@ impl Source {
         }
     }
 
+    /// The file and its length, for another thread that reads while this source is read; `None` for a stream.
+    #[cfg(unix)]
+    pub(crate) fn shared_file(&self) -> Option<(File, u64)> {
+        let Origin::File { file, length } = &self.origin else { return None };
+        file.try_clone().ok().map(|file| (file, *length))
+    }
+
+    /// The file and its length, for another thread. On this system, reading moves the position of all who share the file.
+    #[cfg(not(unix))]
+    pub(crate) fn shared_file(&self) -> Option<(File, u64)> {
+        None
+    }
+
     /// Whether the source is compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self.origin, Origin::File { .. }) && self.plain_file().is_none()

@@ -129,3 +129,27 @@ fn names_and_passwords_with_unusual_characters_go_whole() {
         assert!(!redacted.contains(secret), "{redacted}");
     }
 }
+
+#[test]
+fn a_secret_that_a_rule_finds_beside_a_mask_is_masked() {
+    let secret = "Zq81hs72kdWvT4nX";
+    for text in [
+        format!("DB_PASSWORD={secret}[redacted:github-pat:0123abcd]"),
+        format!("postgres://me:[redacted:jwt:0123abcd]{secret}@db.internal/x"),
+    ] {
+        let (once, _) = redact(&[json!({"content": text})]);
+        assert!(!once.contains(secret) && once.contains("[redacted:"), "{once}");
+        let (again, _) = redact(&[serde_json::from_str(once.trim()).unwrap()]);
+        assert_eq!(once, again);
+    }
+}
+
+#[test]
+fn a_command_that_is_repeated_has_all_its_passwords_masked() {
+    let password = |number: usize| format!("Zq{number:04}hs72kdWv");
+    let commands: String = (0..400).map(|number| format!("curl -u me:{} https://x.dev\n", password(number))).collect();
+    let far = format!("curl -o libcurl.zip {} -u me:Tr4kh72kdWvQ https://x.dev\n", "--verbose ".repeat(40));
+    let (redacted, _) = redact(&[json!({"content": commands + &far})]);
+    let left = (0..400).find(|number| redacted.contains(&password(*number)));
+    assert_eq!((left, redacted.contains("Tr4kh72kdWvQ")), (None, false));
+}

@@ -72,10 +72,12 @@ fn the_name_of_a_redacted_file_reveals_nothing() {
     let file = folder.path(&format!("home/kimberly/{TOKEN}.jsonl"));
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, NATIVE.replace("\"session\":\"s1\",", "")).unwrap();
-    for to in ["markdown", "json", "html"] {
-        let done = folder.run(&format!("export {} --to {to} --redact", file.display()));
-        let text = done.ends(0).text();
-        assert!(!text.contains(TOKEN) && !text.contains("kimberly"), "{to}: {text}");
+    for to in ["markdown", "json", "html", "csv"] {
+        for name in [file.display().to_string(), format!("home/kimberly/{TOKEN}.jsonl")] {
+            let done = folder.run(&format!("export {name} --to {to} --redact"));
+            let text = done.ends(0).text();
+            assert!(!text.contains(TOKEN) && !text.contains("kimberly"), "{to}: {text}");
+        }
     }
 }
 
@@ -208,7 +210,14 @@ fn a_session_that_is_being_written_is_refused() {
 fn it_says_what_it_cannot_clean() {
     let folder = home_with_secrets();
     folder.run(&format!("mark 0198aaaa-1 --note {TOKEN} --root home")).ends(0);
-    folder.run("redact 0198aaaa-1 --everywhere --root home").ends(0).talks("a title, tag or note");
+    let result = path(ONE).replace(".jsonl", "/tool-results/t1.txt");
+    fs::create_dir_all(folder.path(&result).parent().unwrap()).unwrap();
+    folder.write(&result, TOKEN);
+    let planned = &folder.run("redact 0198aaaa-1 --everywhere --dry-run --json --root home").ends(0).json()[0];
+    assert!(planned["not_cleaned"][0].as_str().unwrap().ends_with("/tool-results/t1.txt"), "{planned}");
+    assert_eq!(planned["marks_have_secrets"].as_bool(), Some(true));
+    let done = folder.run("redact 0198aaaa-1 --everywhere --root home");
+    done.ends(0).talks("a title, tag or note").talks("not cleaned: ").talks("/tool-results/t1.txt");
     fs::remove_dir_all(folder.path("store/index")).unwrap();
     let file = path(ONE);
     folder.run(&format!("redact {file} --everywhere --root home")).fails("the index is missing").talks("steno index");

@@ -5,6 +5,7 @@ pub mod chibi;
 mod claude_events;
 pub mod cycod;
 pub mod devflow;
+mod files_beside;
 mod leslie;
 pub(crate) mod rewrite;
 mod steno;
@@ -13,6 +14,8 @@ pub(crate) mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use files_beside::files_beside;
 
 use stenograph::format::Format;
 use stenograph::model::{Body, Event};

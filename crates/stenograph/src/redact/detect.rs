@@ -82,8 +82,8 @@ impl Redactor {
                 suspects.iter().for_each(|suspect| self.scan_rules(text, *suspect, &mut floating, &mut take));
             }
             Suspects::Anywhere => {
-                for hit in self.rules.finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
-                    let suspect = Suspect { at: hit.start(), text: self.rules.text_of(hit.pattern()).0 };
+                for hit in self.rule_set().finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
+                    let suspect = Suspect { at: hit.start(), text: self.rule_set().text_of(hit.pattern()).0 };
                     self.scan_rules(text, suspect, &mut floating, &mut take);
                 }
             }
@@ -99,7 +99,7 @@ impl Redactor {
         self.scan_known(text, &mut take);
     }
 
-    /// Takes a finding unless it is a mask or the user allows it.
+    /// Takes a finding unless it is a mask or the user allows it. A mask beside a secret does not hide the secret.
     pub(super) fn take_in<'s>(
         &'s self,
         text: &'s [u8],
@@ -107,13 +107,12 @@ impl Redactor {
     ) -> impl FnMut(Cow<'static, str>, Certainty, Range<usize>) + 's {
         let mut masks: Option<Vec<Range<usize>>> = None;
         move |rule, certainty, at| {
-            let masks = masks.get_or_insert_with(|| mask::masks(self.rules, text));
-            let secret = text.get(at.clone()).unwrap_or_default();
-            // The masks are in order and do not overlap.
-            let next = masks.partition_point(|mask| mask.end <= at.start);
-            let is_masked = masks.get(next).is_some_and(|mask| mask.start < at.end);
-            if !is_masked && !self.allow.iter().any(|allow| allow.is_match(secret)) {
-                each(Detected { secret: secret.to_vec(), at, rule, certainty, replacement: None });
+            let masks = masks.get_or_insert_with(|| mask::masks(self.rule_set(), text));
+            for at in mask::unmasked(masks, at, text) {
+                let secret = text.get(at.clone()).unwrap_or_default();
+                if !self.allow.iter().any(|allow| allow.is_match(secret)) {
+                    each(Detected { secret: secret.to_vec(), at, rule: rule.clone(), certainty, replacement: None });
+                }
             }
         }
     }
@@ -143,8 +142,8 @@ impl Redactor {
         floating: &mut HashSet<usize>,
         take: &mut dyn FnMut(Cow<'static, str>, Certainty, Range<usize>),
     ) {
-        let (start, end) = (suspect.at, suspect.at + self.rules.length_of(suspect.text));
-        for (number, rule) in self.rules.searched_by(suspect.text) {
+        let (start, end) = (suspect.at, suspect.at + self.rule_set().length_of(suspect.text));
+        for (number, rule) in self.rule_set().searched_by(suspect.text) {
             if !rule.may_match(text, start, end) {
                 continue;
             }

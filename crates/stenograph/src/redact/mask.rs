@@ -6,6 +6,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::Redactor;
+use super::check::is_random;
 use super::detect::{CUSTOM, Detected, is_name_rule};
 use super::own_rules::USER_NAME;
 use super::rules::Rules;
@@ -54,6 +55,27 @@ pub(super) fn masks(rules: &Rules, text: &[u8]) -> Vec<Range<usize>> {
         is_mask.then_some(start + OPENING.len() + name.len() + DIGITS + 2)
     };
     memmem::find_iter(text, OPENING).filter_map(|start| Some(start..end(start)?)).collect()
+}
+
+/// The parts of a finding that no mask covers: all of it, or what looks random beside a mask.
+pub(super) fn unmasked(masks: &[Range<usize>], at: Range<usize>, text: &[u8]) -> Vec<Range<usize>> {
+    /// Shorter parts are brackets and names around a mask.
+    const PART_MIN: usize = 8;
+    // The masks are in order and do not overlap.
+    let first = masks.partition_point(|mask| mask.end <= at.start);
+    let inside = masks.iter().skip(first).take_while(|mask| mask.start < at.end);
+    let (mut parts, mut start, mut is_masked) = (Vec::new(), at.start, false);
+    for mask in inside {
+        parts.push(start..mask.start.max(start));
+        (start, is_masked) = (mask.end, true);
+    }
+    parts.push(start..at.end.max(start));
+    let is_secret = |part: &Range<usize>| {
+        let part = text.get(part.clone()).unwrap_or_default();
+        part.len() >= PART_MIN && is_random(part)
+    };
+    parts.retain(|part| !is_masked || is_secret(part));
+    parts
 }
 
 fn is_hex(digits: &[u8]) -> bool {

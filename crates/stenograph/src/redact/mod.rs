@@ -121,7 +121,6 @@ pub struct Redacted<'r> {
 /// Finds and masks secrets.
 #[derive(Clone)]
 pub struct Redactor {
-    rules: &'static Rules,
     key: [u8; 32],
     patterns: Vec<meta::Regex>,
     allow: Vec<meta::Regex>,
@@ -152,8 +151,7 @@ impl Redactor {
         let (patterns, allow) = (all(&settings.patterns)?, all(&settings.allow)?);
         let mut known = KnownSecrets::default();
         settings.user_names.iter().for_each(|name| known.add_user_name(name));
-        let mut redactor =
-            Redactor { rules: Rules::built_in(), key, patterns, allow, known: None, known_secrets: known };
+        let mut redactor = Redactor { key, patterns, allow, known: None, known_secrets: known };
         redactor.index_known();
         Ok(redactor)
     }
@@ -217,9 +215,14 @@ impl Redactor {
         }
     }
 
+    /// The built-in rules. They are loaded when the first text is searched, by the thread that searches it.
+    fn rule_set(&self) -> &'static Rules {
+        Rules::built_in()
+    }
+
     /// The names of all built-in rules, with their kinds.
     pub fn rules(&self) -> impl Iterator<Item = (&str, FindingClass)> {
-        self.rules.all.iter().map(|rule| (rule.id.as_ref(), rule.class))
+        self.rule_set().all.iter().map(|rule| (rule.id.as_ref(), rule.class))
     }
 
     /// Masks the secrets of one record.

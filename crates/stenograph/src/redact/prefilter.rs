@@ -33,10 +33,10 @@ impl Redactor {
         let is_anywhere = !self.patterns.is_empty() || has_escaped_letters(raw) || self.has_escaped_known(raw);
         let mut suspects = Vec::new();
         let mut take = self.take_in(raw, direct);
-        for hit in self.rules.finder.iter().flat_map(|finder| finder.find_overlapping_iter(raw)) {
-            let (number, is_escaped) = self.rules.text_of(hit.pattern());
+        for hit in self.rule_set().finder.iter().flat_map(|finder| finder.find_overlapping_iter(raw)) {
+            let (number, is_escaped) = self.rule_set().text_of(hit.pattern());
             let mut is_suspect = is_escaped;
-            for (_, rule) in self.rules.searched_by(number) {
+            for (_, rule) in self.rule_set().searched_by(number) {
                 match rule.shape {
                     Shape::Direct if is_escaped => {}
                     Shape::Direct => {

@@ -84,17 +84,32 @@ pub(super) struct RuleMatch {
 /// How far a match may extend. Private keys are the longest secrets; a pattern that accepts any text must end somewhere.
 const MATCH_SIZE_MAX: usize = 16 << 10;
 
+/// A match whose text occurs again after this many bytes ends there: the next occurrence has a match of its own. Otherwise a text
+/// that repeats a command would be searched as often as it has that command.
+const REPEATED_SIZE_MIN: usize = 1 << 10;
+
 impl Rule {
     /// The match that begins at `start`, if there is one.
     pub fn match_at(&self, text: &[u8], start: usize) -> Option<RuleMatch> {
-        let end = text.len().min(start.saturating_add(MATCH_SIZE_MAX));
+        let end = self.window_end(text, start);
         self.search(&Input::new(text).range(start..end).anchored(Anchored::Yes))
     }
 
     /// Whether a match begins at `start`.
     pub fn is_match_at(&self, text: &[u8], start: usize) -> bool {
-        let end = text.len().min(start.saturating_add(MATCH_SIZE_MAX));
+        let end = self.window_end(text, start);
         self.compiled().is_some_and(|regex| regex.is_match(Input::new(text).range(start..end).anchored(Anchored::Yes)))
+    }
+
+    /// How far a match that begins at `start` is searched.
+    fn window_end(&self, text: &[u8], start: usize) -> usize {
+        let end = text.len().min(start.saturating_add(MATCH_SIZE_MAX));
+        let [command] = self.begins.as_slice() else { return end };
+        let from = start + REPEATED_SIZE_MIN;
+        // A word that begins a command, as in `curl … -u name:password`.
+        let is_command = self.shape == Shape::Prefix && !self.is_solid && self.pattern.starts_with(r"\b");
+        let again = is_command.then(|| memchr::memmem::find(text.get(from..end)?, command.as_bytes())).flatten();
+        again.map_or(end, |again| from + again)
     }
 
     /// The first match at or after `start`.

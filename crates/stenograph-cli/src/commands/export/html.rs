@@ -181,12 +181,16 @@ impl PageExporter<'_> {
             words_size: 0,
             has_words: self.index.is_some(),
         };
-        let (main, threads) = options.redacted(main, threads, redaction)?;
-        let mut chapters = Chapter::all(main, threads);
-        for number in 0..chapters.len() {
-            self.chapter(&mut chapters, number, &mut content)?;
-        }
-        content.chunks.end()?;
+        let searches = (!options.redact.is_given()).then(|| all().map(Conversation::secret_search).collect());
+        let mut chapters = match searches.flatten() {
+            Some::<Vec<_>>(searches) => {
+                redaction.search_during(&searches, || self.chapters(main, threads, &mut content))?
+            }
+            None => {
+                let (main, threads) = options.redacted(main, threads, redaction)?;
+                self.chapters(main, threads, &mut content)?
+            }
+        };
         let (header, entry) = self.header(file, &mut chapters, &content.summary)?;
         let writer: &mut dyn Write = match &mut out {
             Some(out) => out,
@@ -201,6 +205,21 @@ impl PageExporter<'_> {
         }
         let damage = chapters.into_iter().find_map(|chapter| chapter.overview.damage);
         Ok(PageDone { entry, words: content.words, damage, options: new_file })
+    }
+
+    /// Writes the events of all sources.
+    fn chapters(
+        &self,
+        main: Conversation,
+        threads: Vec<(String, Conversation)>,
+        content: &mut PageContent,
+    ) -> Result<Vec<Chapter>, CommandError> {
+        let mut chapters = Chapter::all(main, threads);
+        for number in 0..chapters.len() {
+            self.chapter(&mut chapters, number, content)?;
+        }
+        content.chunks.end()?;
+        Ok(chapters)
     }
 
     /// Writes the events of one source.

@@ -12,6 +12,7 @@ use stenograph_store::archive::CopyInfo;
 use stenograph_store::index::catalogue::{SourceId, SourceRow};
 use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, remove, run as update_index};
+use stenograph_store::layouts::files_beside;
 use stenograph_store::redaction::{find_archived_secrets, redact_copy, redact_file};
 use stenograph_store::sessions::strings_json;
 use stenograph_store::{Passes, Problem, recover};
@@ -35,6 +36,18 @@ struct Holders {
     /// Its files that exist, and the journals beside them, with their formats.
     files: Vec<(PathBuf, &'static dyn Format)>,
     copies: Vec<(CopyInfo, &'static dyn Format)>,
+    /// Files of the agent about the session that are not transcripts. They are named, not cleaned: the agent restores files from
+    /// some of them, and others belong to all sessions.
+    beside: Vec<PathBuf>,
+    /// Whether a mark of the session has a secret. The log of the archive keeps every mark.
+    marks: MarksState,
+}
+
+/// Whether a title, tag or note that the user gave the session has a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MarksState {
+    Clean,
+    HaveSecret,
 }
 
 /// What is masked, or would be.
@@ -55,7 +68,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .hint("run steno index first"));
     }
     let mut redaction = Redaction::new(&options.place)?;
-    let holders = match holders(options, &store) {
+    let mut holders = match holders(options, &store) {
         // An interrupted run may have removed the session from the index.
         Err(error) if error.status() == ExitStatus::No && store.catalogue().is_ok() => {
             index_again(options, &store, &[])?;
@@ -65,7 +78,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     };
     search(&store, &holders, &mut redaction)?;
     let others = other_sessions(options, &store, &holders, &redaction)?;
-    let has_marks = has_secret_marks(&store, &holders, &redaction)?;
+    holders.marks = marks_state(&store, &holders, &redaction)?;
     if options.dry_run {
         let masked = planned(&store, &holders, &redaction)?;
         let is_something = masked.files.total() + masked.archive.total() > 0;
@@ -87,11 +100,6 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         for path in masked.removed {
             output.say(&harmless_line(&format!("removed: {} (it held the old content)", path.display())));
         }
-        if has_marks {
-            output
-                .say("warning: a title, tag or note that you gave the session has a secret, and stays in the archive");
-            output.say("hint: change it with steno mark, and replace the secret");
-        }
         output.say("note: backups, other machines and the provider may still have the secrets; replace them");
     }
     Ok(ExitStatus::Done)
@@ -112,6 +120,8 @@ fn report(
         draft.set("archive", masked.archive.to_json());
         draft.set("files", paths_json(&files));
         draft.set("removed", paths_json(&masked.removed));
+        draft.set("not_cleaned", paths_json(&holders.beside));
+        draft.set("marks_have_secrets", (holders.marks == MarksState::HaveSecret).to_string());
         draft.set("other_sessions", strings_json(others));
         return output.line(&harmless_json(&draft.render(None)));
     }
@@ -120,6 +130,11 @@ fn report(
         let secrets = counted(masked.archive.count_of(FindingClass::Secret), "secret");
         let personal = counted(masked.archive.count_of(FindingClass::Personal), "personal detail");
         output.say(&format!("{verb} in all archived versions: {secrets}, {personal}"));
+    }
+    say_beside(&holders.beside, "not cleaned", output);
+    if holders.marks == MarksState::HaveSecret {
+        output.say("warning: a title, tag or note that you gave the session has a secret");
+        output.say("hint: change it with steno mark; the log of the archive keeps the old text, so replace the secret");
     }
     if !others.is_empty() {
         let (sessions, have) =
@@ -137,19 +152,31 @@ fn report(
     Ok(())
 }
 
-/// Whether a mark of the session holds a secret. The log of the archive keeps every mark.
-fn has_secret_marks(store: &Store, holders: &Holders, redaction: &Redaction) -> Result<bool, CommandError> {
-    let Ok(catalogue) = store.catalogue() else { return Ok(false) };
+/// Names the files of the agent that a redaction does not reach.
+pub(super) fn say_beside(files: &[PathBuf], verb: &str, output: &mut Output<'_>) {
+    for path in files.iter().take(BESIDE_SHOWN) {
+        output.say(&harmless_line(&format!("{verb}: {} (the agent's own file)", path.display())));
+    }
+    if let Some(more @ 1..) = files.len().checked_sub(BESIDE_SHOWN) {
+        output.say(&format!("{verb}: {more} more files of the agent"));
+    }
+    if !files.is_empty() {
+        output.say("hint: search them with a secret scanner, and delete those that you do not need");
+    }
+}
+
+fn marks_state(store: &Store, holders: &Holders, redaction: &Redaction) -> Result<MarksState, CommandError> {
+    let Ok(catalogue) = store.catalogue() else { return Ok(MarksState::Clean) };
     let sessions: HashSet<_> = holders.rows.iter().map(|row| row.session).collect();
     for session in sessions {
         let Some(marks) = catalogue.session(session)?.map(|session| session.marks) else { continue };
         let notes = marks.notes.iter().map(|note| &note.text);
         let mut texts = marks.title.iter().chain(&marks.tags).chain(notes);
         if texts.any(|text| redaction.redactor().text(text) != text.as_str()) {
-            return Ok(true);
+            return Ok(MarksState::HaveSecret);
         }
     }
-    Ok(false)
+    Ok(MarksState::Clean)
 }
 
 /// The names of files as a JSON array.
@@ -195,6 +222,9 @@ const EVENTS_SOUGHT: usize = 1000;
 
 /// How many other sessions are listed for people.
 const OTHERS_SHOWN: usize = 20;
+
+/// How many files of the agent are listed for people.
+const BESIDE_SHOWN: usize = 20;
 
 /// The ids of other indexed sessions that have one of the secrets.
 fn other_sessions(
@@ -277,7 +307,11 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
         return Err(CommandError::not_found(format!("{}: no file and no archived copy", options.input.display()))
             .hint("list sessions with steno list"));
     }
-    Ok(Holders { rows, files, copies })
+    let mut beside: Vec<PathBuf> = files.iter().flat_map(|(path, _)| files_beside(path)).collect();
+    beside.retain(|path| files.iter().all(|(file, _)| file != path));
+    beside.sort();
+    beside.dedup();
+    Ok(Holders { rows, files, copies, beside, marks: MarksState::Clean })
 }
 
 /// Cleans the files in place and removes their undo files.

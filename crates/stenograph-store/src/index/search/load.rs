@@ -27,6 +27,8 @@ pub enum Unavailable {
     Changed,
     /// Its source cannot be read.
     Unreadable,
+    /// Only the archive has it, and its copy there is damaged.
+    Damaged,
 }
 
 impl Unavailable {
@@ -36,6 +38,7 @@ impl Unavailable {
             Unavailable::Gone => "the file no longer exists and was never archived",
             Unavailable::Changed => "the file has changed since it was indexed",
             Unavailable::Unreadable => "the file cannot be read",
+            Unavailable::Damaged => "the copy in the archive is damaged; run steno archive verify",
         }
     }
 }
@@ -103,17 +106,19 @@ impl Searcher {
             if let Ok(bytes) = &from_file {
                 found.record(format, hit.at, bytes);
             }
+            let mut copy = CopyState::Intact;
             if !found.is_found
                 && let Some(archive) = self.archive()?
                 && let Some(mut stream) = archive.read(row, hit.at.offset)?
             {
                 let mut bytes = Vec::new();
-                if stream.by_ref().take(hit.at.length).read_to_end(&mut bytes).is_ok() {
-                    found.record(format, hit.at, &bytes);
+                match stream.by_ref().take(hit.at.length).read_to_end(&mut bytes) {
+                    Ok(_) => found.record(format, hit.at, &bytes),
+                    Err(_) => copy = CopyState::Damaged,
                 }
             }
             if !found.is_found {
-                each(*at, Err(unavailable(from_file.err())));
+                each(*at, Err(copy.explains().unwrap_or_else(|| unavailable(from_file.err()))));
             }
         }
         Ok(())
@@ -129,12 +134,14 @@ impl Searcher {
         each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
         let mut left: WantedHits = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
+        let mut state = CopyState::Intact;
         if let (Some(archive), Some(copy)) = (self.archive()?, copy_of(row))
             && let Some(stream) = archive.read_version(copy, version, 0)?
         {
-            find_in_copy(stream, row, format, &mut left, each);
+            state = find_in_copy(stream, row, format, &mut left, each);
         }
-        left.values().for_each(|at| each(*at, Err(Unavailable::Changed)));
+        let unavailable = state.explains().unwrap_or(Unavailable::Changed);
+        left.values().for_each(|at| each(*at, Err(unavailable)));
         Ok(())
     }
 
@@ -151,18 +158,20 @@ impl Searcher {
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
                 if let Ok(mut pass) = source.pass() {
-                    find_in(&mut pass, format, &mut left, each);
+                    let _ = find_in(&mut pass, format, &mut left, each);
                 }
             }
             Err(error) => problem = Some(error.problem),
         }
+        let mut copy = CopyState::Intact;
         if !left.is_empty()
             && let Some(archive) = self.archive()?
             && let Some(stream) = archive.read(row, 0)?
         {
-            find_in_copy(stream, row, format, &mut left, each);
+            copy = find_in_copy(stream, row, format, &mut left, each);
         }
         let unavailable = match problem {
+            _ if copy == CopyState::Damaged => Unavailable::Damaged,
             Some(crate::Problem::Missing) => Unavailable::Gone,
             Some(_) => Unavailable::Unreadable,
             None => Unavailable::Changed,
@@ -180,6 +189,20 @@ impl Searcher {
     }
 }
 
+/// Whether the archive could read its copy of a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CopyState {
+    Intact,
+    Damaged,
+}
+
+impl CopyState {
+    /// Why a hit is not found, if this is the reason.
+    fn explains(self) -> Option<Unavailable> {
+        (self == CopyState::Damaged).then_some(Unavailable::Damaged)
+    }
+}
+
 /// Finds hits in the copy of a source that the archive has.
 fn find_in_copy(
     stream: impl Read,
@@ -187,19 +210,27 @@ fn find_in_copy(
     format: &'static dyn Format,
     left: &mut WantedHits,
     each: &mut HitReader<'_>,
-) {
+) -> CopyState {
     let place = Place::Path(row.path.clone());
-    if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
-        find_in(&mut stream, format, left, each);
-    }
+    let read = match decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
+        Ok(mut stream) => find_in(&mut stream, format, left, each).is_ok(),
+        Err(_) => false,
+    };
+    if read { CopyState::Intact } else { CopyState::Damaged }
 }
 
 /// Finds hits in a whole source.
-fn find_in(stream: &mut dyn Read, format: &'static dyn Format, left: &mut WantedHits, each: &mut HitReader<'_>) {
+fn find_in(
+    stream: &mut dyn Read,
+    format: &'static dyn Format,
+    left: &mut WantedHits,
+    each: &mut HitReader<'_>,
+) -> std::io::Result<()> {
     let mut finder = SourceHitFinder { left, each, entry_builder: EntryBuilder::default().through(format), event: 0 };
     let mut reading = Reading::new(format, Wanted::All);
-    let _ = reading.feed_all(stream, &mut finder);
+    let read = reading.feed_all(stream, &mut finder);
     reading.end(&mut finder);
+    read
 }
 
 fn unavailable(error: Option<std::io::ErrorKind>) -> Unavailable {

@@ -5,22 +5,38 @@ use super::super::harmless::harmless;
 
 /// Appends a text, as content or inside a quoted attribute.
 pub fn escape(text: &str, out: &mut String) {
-    let text = harmless(text);
-    let mut start = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let entity = match byte {
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'&' => "&amp;",
-            b'"' => "&quot;",
-            b'\'' => "&#39;",
-            _ => continue,
-        };
-        out.push_str(text.get(start..at).unwrap_or_default());
+    let harmless = harmless(text);
+    let mut rest: &str = &harmless;
+    while let Some((at, entity)) = next_entity(rest) {
+        out.push_str(rest.get(..at).unwrap_or_default());
         out.push_str(entity);
-        start = at + 1;
+        rest = rest.get(at + 1..).unwrap_or_default();
     }
-    out.push_str(text.get(start..).unwrap_or_default());
+    out.push_str(rest);
+}
+
+/// The first byte that has a meaning in HTML, and its entity.
+fn next_entity(text: &str) -> Option<(usize, &'static str)> {
+    let entity = |byte: u8| match byte {
+        b'<' => Some("&lt;"),
+        b'>' => Some("&gt;"),
+        b'&' => Some("&amp;"),
+        b'"' => Some("&quot;"),
+        b'\'' => Some("&#39;"),
+        _ => None,
+    };
+    /// The compiler turns the comparison of this many bytes into vector instructions.
+    const BLOCK_SIZE: usize = 32;
+    let is_special = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\'');
+    let mut rest = text.as_bytes();
+    while let Some((block, more)) = rest.split_first_chunk::<BLOCK_SIZE>() {
+        if block.iter().fold(false, |special, byte| special | is_special(byte)) {
+            break;
+        }
+        rest = more;
+    }
+    let before = text.len() - rest.len();
+    rest.iter().enumerate().find_map(|(at, byte)| Some((before + at, entity(*byte)?)))
 }
 
 /// A text on one line, as content or inside a quoted attribute.
