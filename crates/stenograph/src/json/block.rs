@@ -64,7 +64,7 @@ mod tests {
     fn every_byte_that_ends_a_run_is_found_at_every_offset() {
         for byte in 0..=u8::MAX {
             for filler in [b'x', b'!', b'#', b'[', b']', b' ', 0x7f, 0x80, 0xff] {
-                for at in 0..60 {
+                for at in 0_usize..60 {
                     for from in at.saturating_sub(50)..at {
                         let mut bytes = [filler; 60];
                         bytes[at] = byte;
