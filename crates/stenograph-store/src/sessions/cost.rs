@@ -56,7 +56,7 @@ impl SessionCost {
             keep: &mut |_| true,
         };
         let total = ledger::report(ledger, &mut question).total;
-        let tokens = total.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        let tokens = total.tokens.total();
         SessionCost { tokens, cost: total.cost.money.filter(|money| !money.is_zero()).or(total.stated) }
     }
 

@@ -199,7 +199,7 @@ pub(super) fn is_call(entry: &LedgerEntry) -> bool {
 }
 
 fn is_empty(entry: &LedgerEntry) -> bool {
-    entry.row.tokens.all_input() == 0 && entry.row.tokens.output == 0
+    entry.row.tokens.total() == 0
 }
 
 /// Whether two writers state the same call: the same tokens at about the same time. Two records of one writer share the ids

@@ -271,7 +271,7 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
 
 /// Groups in order of time, or else the most expensive first. Groups with the same first key stay together.
 fn sorted(mut groups: Vec<Group>, by: By, then_by: Option<By>) -> Vec<Group> {
-    let tokens = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+    let tokens = |group: &Group| group.tokens.total();
     groups.sort_by(|one, other| (&one.key, &one.then_key).cmp(&(&other.key, &other.then_key)));
     if then_by.is_some_and(|by| !by.is_time()) {
         groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, tokens(group))));

@@ -100,6 +100,11 @@ impl Tokens {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
+    /// All tokens read and written. The counters for the one-hour cache and for thinking are parts of other counters.
+    pub fn total(&self) -> u64 {
+        self.all_input().saturating_add(self.output)
+    }
+
     /// Whether any counter is larger than its counterpart.
     pub fn exceeds(&self, other: &Tokens) -> bool {
         self.counters().into_iter().zip(other.counters()).any(|(own, other)| own > other)

@@ -168,7 +168,7 @@ fn terminal_table(
         cells.push(grouped(group.calls));
         match is_wide {
             true => cells.extend([input, output, cache_write, cache_read].map(grouped)),
-            false => cells.push(grouped(tokens(group))),
+            false => cells.push(grouped(group.tokens.total())),
         }
         cells.push(cost(group));
         if report.total.stated.is_some() && is_wide {
@@ -207,16 +207,11 @@ fn terminal_table(
     Some(rows.iter().enumerate().map(line).collect())
 }
 
-/// Input, output and cached tokens.
-fn tokens(group: &Group) -> u64 {
-    group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add)
-}
-
 /// A bar for each group: its cost, or its tokens if nothing has a price.
 fn bars(report: &UsageReport, width: usize) -> Vec<String> {
     let money = |group: &Group| group.cost.money.and_then(|money| money.rounded(6).parse::<f64>().ok()).unwrap_or(0.0);
     let has_costs = report.groups.iter().any(|group| money(group) > 0.0);
-    let value = |group: &Group| if has_costs { money(group) } else { tokens(group) as f64 };
+    let value = |group: &Group| if has_costs { money(group) } else { group.tokens.total() as f64 };
     let most = report.groups.iter().map(value).fold(0.0, f64::max);
     report.groups.iter().map(|group| bar(value(group) / most, width)).collect()
 }
@@ -242,7 +237,7 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
     if unpriced.service_tier != ServiceTier::Standard {
         let _ = write!(model, " ({})", unpriced.service_tier.name());
     }
-    let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+    let tokens = unpriced.tokens.total();
     let what = match unpriced.missing.as_slice() {
         [] => "no price".to_owned(),
         missing => {

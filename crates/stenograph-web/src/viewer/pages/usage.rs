@@ -169,7 +169,7 @@ fn size(group: &Group, has_cost: bool) -> f64 {
     match group.cost.money.filter(|_| has_cost) {
         Some(money) => money.rounded(6).parse().unwrap_or(0.0),
         None if has_cost => 0.0,
-        None => group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add) as f64,
+        None => group.tokens.total() as f64,
     }
 }
 

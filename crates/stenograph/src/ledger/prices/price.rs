@@ -160,7 +160,7 @@ impl Price {
 
     /// The prices for a call: the tokens it read, cached or not, decide the price of all its tokens, including output.
     pub fn rates(&self, call: &Tokens) -> Rates {
-        let context = call.input.saturating_add(call.cache_read).saturating_add(call.cache_write);
+        let context = call.all_input();
         let tier = self.tiers.iter().rev().find(|tier| context > tier.over || tier.over == 0);
         tier.map(|tier| tier.rates).unwrap_or_default()
     }

@@ -122,7 +122,7 @@ impl Calls {
         if new.is_sidechain != old.is_sidechain {
             return old.is_sidechain;
         }
-        let sum = |call: &Call| call.row.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        let sum = |call: &Call| call.row.tokens.total();
         if sum(new) != sum(old) {
             return sum(new) > sum(old);
         }
