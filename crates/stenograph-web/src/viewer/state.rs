@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use stenograph::compare::Comparison;
-use stenograph::contents::{Contents, ContentsBuilder};
+use stenograph::contents::Contents;
 use stenograph::ledger::{Prices, UsageReport};
 use stenograph::query::{Query, Today};
 use stenograph::status::Patience;
@@ -189,9 +189,7 @@ impl Viewer {
         if let Some(contents) = lock(&self.contents).get(&key) {
             return Ok(contents);
         }
-        let mut contents = ContentsBuilder::default();
-        events.all(&self.store, &mut |number, event| contents.add(number, event))?;
-        let contents = Arc::new(contents.finish());
+        let contents = Arc::new(events.contents(&self.store)?);
         lock(&self.contents).put(key, Arc::clone(&contents));
         Ok(contents)
     }
