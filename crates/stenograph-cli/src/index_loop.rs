@@ -21,6 +21,8 @@ pub struct IndexLoop<'l> {
     pub archive_every: Duration,
     /// How often to look at all files. The system reports changes; a look at all files finds what it missed.
     pub sweep_every: Duration,
+    /// How often to look whether the loop is stopped, while nothing changes.
+    pub stop_check_every: Duration,
     pub stop: &'l AtomicBool,
 }
 
@@ -56,7 +58,7 @@ impl IndexLoop<'_> {
     /// Indexes changes until it is stopped.
     pub fn run(self, first: FirstRun, runner: &mut dyn IndexRunner) -> Result<(), CommandError> {
         let is_stopped = || self.stop.load(Ordering::Relaxed);
-        let mut watcher = Watcher::new(self.places, self.sweep_every);
+        let mut watcher = Watcher::new(self.places, self.sweep_every).checking_stop_every(self.stop_check_every);
         let (mut archived, mut failure) = (Instant::now(), RepeatedFailure::default());
         let mut is_trouble_told = tell_trouble(&watcher, runner);
         match first {

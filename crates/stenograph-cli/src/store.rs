@@ -150,6 +150,12 @@ const GRACE: std::time::Duration = std::time::Duration::from_secs(10);
 /// Makes SIGHUP, SIGINT and SIGTERM set a flag instead of ending the process. A second signal, or [`GRACE`] after the first, ends it.
 #[cfg(unix)]
 pub fn on_interrupt(stop: &Arc<AtomicBool>) {
+    on_interrupt_wake(stop, || ());
+}
+
+/// The same, and wakes a thread that waits for something else.
+#[cfg(unix)]
+pub fn on_interrupt_wake(stop: &Arc<AtomicBool>, wake: impl FnOnce() + Send + 'static) {
     const SIGNALS: [i32; 3] = [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
     for signal in SIGNALS {
         let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(stop));
@@ -158,6 +164,7 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
     if let Ok(mut signals) = signal_hook::iterator::Signals::new(SIGNALS) {
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
+                wake();
                 std::thread::sleep(GRACE);
                 let said = "error: stopped while a read was still blocked\n";
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
@@ -170,3 +177,7 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
 /// Elsewhere the system ends the process.
 #[cfg(not(unix))]
 pub fn on_interrupt(_stop: &Arc<AtomicBool>) {}
+
+/// Elsewhere the system ends the process.
+#[cfg(not(unix))]
+pub fn on_interrupt_wake(_stop: &Arc<AtomicBool>, _wake: impl FnOnce() + Send + 'static) {}

@@ -104,6 +104,8 @@ mod runner;
 mod screens;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/serve_marks.rs"]
+mod serve_marks;
 #[path = "cli/serve_pictures.rs"]
 mod serve_pictures;
 #[path = "cli/serve_redact.rs"]

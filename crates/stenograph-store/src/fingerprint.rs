@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How many bytes a fingerprint covers at either end: more than the first records of any two sessions have in common.
@@ -15,7 +16,7 @@ pub(crate) const FINGERPRINT_SIZE: u64 = 4 << 10;
 pub(crate) const WHOLE_SIZE_MAX: u64 = 32 << 20;
 
 /// The fingerprint of a file that was read up to `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {
     /// How many first bytes it covers.
     pub head_length: u64,

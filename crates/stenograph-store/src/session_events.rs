@@ -62,6 +62,11 @@ impl SessionEvents {
         SessionEvents { redactor: Some(redactor), ..self }
     }
 
+    /// Whether secrets are masked.
+    pub(crate) fn is_redacted(&self) -> bool {
+        self.redactor.is_some()
+    }
+
     /// The main source of the conversation.
     pub fn row(&self) -> &SourceRow {
         &self.row

@@ -33,11 +33,12 @@ pub struct Watcher {
     next_sweep: Instant,
     /// The end of the pause after the last sweep.
     not_before: Instant,
+    stop_check_interval: Duration,
     /// Why the system does not report every change.
     trouble: Option<String>,
 }
 
-/// How often to ask the caller whether to stop.
+/// How often to ask the caller whether to stop, unless it says so.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Changes that arrive this close together are reported together.
@@ -91,10 +92,17 @@ impl Watcher {
             sweep_interval,
             next_sweep: now + sweep_interval,
             not_before: now,
+            stop_check_interval: STOP_CHECK_INTERVAL,
             trouble: None,
         };
         failures.into_iter().for_each(|failure| watcher.add_trouble(failure));
         watcher
+    }
+
+    /// Asks the caller at another interval whether to stop. A caller that is never stopped saves the wakeups.
+    #[must_use]
+    pub fn checking_stop_every(self, interval: Duration) -> Watcher {
+        Watcher { stop_check_interval: interval, ..self }
     }
 
     /// Records why the system does not report every change. The first reason is kept.
@@ -148,7 +156,7 @@ impl Watcher {
                 }
                 return Woken::Files(files.into_iter().collect());
             }
-            match self.changes.recv_timeout((until - now).min(STOP_CHECK_INTERVAL)) {
+            match self.changes.recv_timeout((until - now).min(self.stop_check_interval)) {
                 Ok(Ok(change)) if may_change_content(&change.kind) => {
                     let is_first = files.is_empty();
                     files.extend(change.paths.into_iter().filter(|path| !self.is_excluded(path)));
@@ -165,7 +173,7 @@ impl Watcher {
                     until = until.min(self.next_sweep);
                 }
                 Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep((until - now).min(STOP_CHECK_INTERVAL)),
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep((until - now).min(self.stop_check_interval)),
             }
         }
     }

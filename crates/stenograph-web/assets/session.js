@@ -323,6 +323,21 @@ function allEvents() {
   keepPlace(() => session.classList.toggle("all", toggle("all")));
 }
 
+/** Opens the form for a note about the event on the screen. */
+function writeNote() {
+  const dialog = /** @type {HTMLDialogElement | null} */ (one("#note"));
+  const marked = one(".event.here", box);
+  const event = marked && isVisible(marked) ? marked : current();
+  const number = numberOf(event);
+  const field = /** @type {HTMLInputElement | null} */ (dialog && one("[name=event]", dialog));
+  const shown = dialog && one("output", dialog);
+  if (!dialog || !field || !shown || !number) return;
+  field.value = String(number);
+  shown.textContent = String(number);
+  dialog.showModal();
+  one("textarea", dialog)?.focus();
+}
+
 export function startSession() {
   const found = one(".session");
   const place = one("#window");
@@ -342,6 +357,7 @@ export function startSession() {
   key("f", "Focus: only messages", focusMode);
   key("a", "All events, also bookkeeping", allEvents);
   key("F", "Follow new events", () => follow(!isFollowing));
+  key("n", "Write a note about the event", writeNote);
   key("/", "Search all sessions", () => /** @type {HTMLInputElement | null} */ (one(".find input"))?.select());
   document.addEventListener("click", (event) => {
     const target = event.target instanceof Element ? event.target : null;
@@ -350,6 +366,7 @@ export function startSession() {
     if (action === "follow") follow(!isFollowing);
     else if (action === "focus") focusMode();
     else if (action === "all") allEvents();
+    else if (action === "note") writeNote();
     else if (action === "copy") navigator.clipboard.writeText(/** @type {HTMLElement} */ (button).dataset.copy ?? "").then(() => say("copied"));
     const more = target?.closest(".chunk > .more a");
     const link = target?.closest(".session-grid a[href*='#e']");

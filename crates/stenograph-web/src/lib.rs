@@ -10,4 +10,4 @@ mod listen;
 mod viewer;
 
 pub use cassette::{Options, Pace, PlaybackSummary, ServerEvent, Until, serve};
-pub use viewer::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions, openapi, view};
+pub use viewer::{NewsChannel, StopSignal, Token, ViewerEvent, ViewerNews, ViewerOptions, openapi, view};

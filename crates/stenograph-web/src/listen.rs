@@ -16,7 +16,7 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Interval, Sleep, sleep};
 
 /// The limit of open connections. An agent has a few; a thousand are a mistake or an attack.
 const CONNECTIONS_MAX: usize = 256;
@@ -34,12 +34,38 @@ pub enum GoesOn {
     No,
 }
 
-/// Answers requests until `check`, which is asked at every interval, ends the server. Passes on what the answers report.
+/// When a server is asked whether it goes on.
+#[derive(Debug)]
+pub enum Checks {
+    /// At every interval.
+    Every(Duration),
+    /// When this value changes. Until then the server uses no time.
+    OnChange(watch::Receiver<bool>),
+}
+
+/// The interval of checks while the server ends.
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Checks {
+    async fn next(&mut self, interval: &mut Option<Interval>, is_ending: bool) {
+        match (interval, self) {
+            (Some(interval), _) => drop(interval.tick().await),
+            (None, Checks::OnChange(changes)) if !is_ending => {
+                if changes.changed().await.is_err() {
+                    std::future::pending().await
+                }
+            }
+            (None, _) => sleep(END_CHECK_INTERVAL).await,
+        }
+    }
+}
+
+/// Answers requests until `check` ends the server. Passes on what the answers report.
 pub async fn run<E>(
     listener: TcpListener,
     router: Router,
     timeouts: Timeouts,
-    check_interval: Duration,
+    mut checks: Checks,
     mut events: mpsc::UnboundedReceiver<E>,
     report: &mut dyn FnMut(E),
     check: &mut dyn FnMut() -> GoesOn,
@@ -50,13 +76,16 @@ pub async fn run<E>(
         let _ = ends.changed().await;
     });
     let mut served = std::pin::pin!(served.into_future());
-    let mut checks = tokio::time::interval(check_interval);
+    let mut interval = match &checks {
+        Checks::Every(interval) => Some(tokio::time::interval(*interval)),
+        Checks::OnChange(_) => None,
+    };
     let mut ending: Option<Instant> = None;
     loop {
         tokio::select! {
             Some(event) = events.recv() => report(event),
             ended = &mut served => { ended?; break }
-            _ = checks.tick() => {
+            () = checks.next(&mut interval, ending.is_some()) => {
                 let goes_on = check();
                 if ending.is_none() && goes_on != GoesOn::Yes {
                     ending = Some(Instant::now());

@@ -1,7 +1,9 @@
 //! The contents of a conversation, for a reader who wants to find a place in it: what the audit tells, where which kinds of events
 //! are, and what fills the model's context between two compactions. Its size does not grow with the conversation.
 
-use crate::audit::{Audit, Auditor, CallOutcome};
+use serde::{Deserialize, Serialize};
+
+use crate::audit::{Audit, Auditor, CallOutcome, SavedAudit};
 use crate::ledger::context_tokens;
 use crate::model::{Body, Content, Event, Input, PieceKind};
 use crate::render::{EventContext, ViewKind};
@@ -73,7 +75,7 @@ impl ContextShare {
 }
 
 /// What happens between two compactions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextPhase {
     /// The number of its first event, from 1.
     pub first: u64,
@@ -84,7 +86,7 @@ pub struct ContextPhase {
 }
 
 /// How many events of each share are where: equal parts of the conversation, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Density {
     /// How many events a part has.
     pub step: u64,
@@ -128,7 +130,7 @@ impl Density {
 }
 
 /// A call that failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedCall {
     /// The number of its event, from 1.
     pub event: u64,
@@ -141,7 +143,7 @@ pub struct FailedCall {
 }
 
 /// Collects the contents of a conversation.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ContentsBuilder {
     auditor: Auditor,
     density: Density,
@@ -149,9 +151,10 @@ pub struct ContentsBuilder {
 }
 
 /// The contents of a conversation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Contents {
     /// What the audit tells. The list of all calls is left out.
+    #[serde(with = "SavedAudit")]
     pub audit: Audit,
     /// Where which kinds of events are.
     pub density: Density,

@@ -236,6 +236,17 @@ impl<S: Sink> CheckRepeats<S> {
         CheckRepeats { sink, queue: RepeatQueue::default() }
     }
 
+    /// Continues from the state that [`CheckRepeats::save`] returned.
+    pub fn resumed(sink: S, saved: &str) -> CheckRepeats<S> {
+        let check = RepeatCheck::default().restore(saved);
+        CheckRepeats { sink, queue: RepeatQueue { check, held: VecDeque::new() } }
+    }
+
+    /// The state, for continuing after the last event. `None` while an event waits for those after it.
+    pub fn save(&self) -> Option<String> {
+        self.queue.held.is_empty().then(|| self.queue.check.save())
+    }
+
     /// Passes on all held events, once no event follows.
     pub fn finish(&mut self) {
         while let Some((event, is_repeat)) = self.queue.take() {

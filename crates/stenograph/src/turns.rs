@@ -2,6 +2,8 @@
 //! person typed [`UserMessage`] decides, what came of calls [`Calls`](crate::calls::Calls), and tokens the ledger, so that each
 //! response counts once.
 
+use serde::{Deserialize, Serialize};
+
 use crate::calls::CallStep;
 use crate::evidence::UserMessage;
 use crate::ledger::{CallCounter, CallDetail, Tokens};
@@ -10,7 +12,7 @@ use crate::run_state::EventPlace;
 use crate::text::beginning;
 
 /// A turn of a conversation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionTurn {
     /// What the person asks.
     pub from: EventPlace,
@@ -29,7 +31,7 @@ pub struct SessionTurn {
 }
 
 /// Follows the turns of one conversation.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct SessionTurns {
     turn: Option<SessionTurn>,
     counting: CallCounter,

@@ -154,12 +154,14 @@ fn watch(
     stop: &Arc<AtomicBool>,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
+    const STOP_CHECK: Duration = Duration::from_millis(100);
     const SWEEP: Duration = Duration::from_secs(15);
     let watching = IndexLoop {
         places,
         archiving: options.archiving(),
         archive_every: Duration::from_secs(options.keep_every),
         sweep_every: SWEEP,
+        stop_check_every: STOP_CHECK,
         stop,
     };
     if !options.json {

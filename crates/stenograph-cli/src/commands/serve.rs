@@ -13,14 +13,14 @@ use stenograph_store::discover::Places;
 use stenograph_store::index::{
     Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, RunObserver, Store, run as update,
 };
-use stenograph_web::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions};
+use stenograph_web::{NewsChannel, StopSignal, Token, ViewerEvent, ViewerNews, ViewerOptions};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
 use crate::output::{Output, OutputForm, harmless_line};
 use crate::progress::IndexProgressBar;
 use crate::redaction::{RedactArgs, Redaction};
-use crate::store::{StoreArgs, on_interrupt};
+use crate::store::{StoreArgs, on_interrupt_wake};
 use crate::{clock, prices};
 
 /// Show all sessions in a browser
@@ -68,7 +68,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let store = options.place.store()?;
     let places = options.place.places(&store)?;
     let stop = Arc::new(AtomicBool::new(false));
-    on_interrupt(&stop);
+    let server_stop = StopSignal::default();
+    let wake = server_stop.clone();
+    on_interrupt_wake(&stop, move || wake.stop());
     if matches!(store.catalogue(), Err(error) if error.problem == Problem::IndexMissing) {
         output.say("no index yet: indexing all sessions first");
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,7 +96,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .transpose()?
             .map(Redaction::into_redactor),
         news: NewsChannel::default(),
-        stop: Arc::clone(&stop),
+        stop: server_stop,
     };
     if !options.no_index {
         let (stop, news) = (Arc::clone(&stop), viewer.news.clone());
@@ -145,7 +147,15 @@ impl RunObserver for UntilStopped<'_> {
 fn keep_current(store: &Store, places: &Places, stop: &AtomicBool, news: &NewsChannel) {
     const SWEEP: Duration = Duration::from_secs(5 * 60);
     const ARCHIVE: Duration = Duration::from_secs(30);
-    let keeping = IndexLoop { places, archiving: Archiving::Yes, archive_every: ARCHIVE, sweep_every: SWEEP, stop };
+    // The process ends with the server, so this thread need not look whether it is stopped.
+    let keeping = IndexLoop {
+        places,
+        archiving: Archiving::Yes,
+        archive_every: ARCHIVE,
+        sweep_every: SWEEP,
+        stop_check_every: SWEEP,
+        stop,
+    };
     // Nothing of it fails: the runner reports no error.
     let _ = keeping.run(FirstRun::Wanted, &mut Quietly { store, places, stop, news });
 }

@@ -57,7 +57,7 @@ pub struct Answer {
 }
 
 impl Serving {
-    fn start() -> Serving {
+    pub fn start() -> Serving {
         let folder = Folder::with("hostile.jsonl", HOSTILE);
         folder.write("other.jsonl", hostile_again());
         folder.write("team.jsonl", team());
@@ -114,6 +114,15 @@ impl Serving {
         self.ask(&format!("GET {path}"), &self.bearer())
     }
 
+    /// Sends a form as a program.
+    pub fn post(&self, path: &str, body: &str) -> Answer {
+        let media = "content-type: application/x-www-form-urlencoded";
+        let length = body.len();
+        let headers =
+            format!("{}{media}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}", self.bearer());
+        self.ask(&format!("POST {path}"), &headers)
+    }
+
     pub fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
@@ -141,6 +150,9 @@ fn only_the_right_host_origin_token_method_and_path_are_answered() {
         ("GET /api/sessions", String::new(), 401),
         ("GET /nothing", String::new(), 401),
         ("GET /live", String::new(), 401),
+        ("GET /assets/zzz", String::new(), 401),
+        ("GET /assets/..%2FCargo.toml", String::new(), 401),
+        ("GET /assets/zzz", bearer.clone(), 404),
         ("GET /nothing", bearer.clone(), 404),
         ("GET /sessions/nobody", bearer.clone(), 404),
         ("GET /sessions/..%2F..%2Fetc%2Fpasswd", bearer.clone(), 404),

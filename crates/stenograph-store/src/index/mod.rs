@@ -14,6 +14,7 @@ mod passed_over;
 mod private;
 mod reading;
 mod run;
+mod saved_contents;
 mod saved_status;
 mod seal;
 pub mod search;

@@ -11,7 +11,7 @@ use super::passed_over::{PassedOver, PassedOverReason};
 use super::saved_status::StatusCollector;
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
-use super::{Check, IndexCreation, OpenIndex, Store, TextAhead};
+use super::{Check, IndexCreation, OpenIndex, Store, TextAhead, saved_contents};
 use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, path_hints};
 use crate::tail::Warning;
 use crate::{Error, Problem};
@@ -206,6 +206,7 @@ fn attempt(
     if let Some(writer) = run.writer.take() {
         writer.close();
     }
+    saved_contents::sweep(&store.index(), &catalogue)?;
     report.unknown = catalogue.unknown(before)?;
     report.unrecognised = catalogue.unrecognised()?;
     Ok((report, catalogue.commits()?))
@@ -562,6 +563,7 @@ fn remove_from(store: &Store, sources: &[SourceId], plan: &IndexPlan<'_>, pair: 
     if let Some(writer) = &mut run.writer {
         writer.drop_deleted()?;
     }
+    saved_contents::sweep(&store.index(), catalogue)?;
     let commits = catalogue.commits();
     catalogue.compact()?;
     commits

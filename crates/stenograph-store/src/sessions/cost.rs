@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, By, Ledger, Money, Prices, Question};
+use stenograph::ledger::{self, By, Group, Ledger, Money, Prices, Question};
 use stenograph::render::{dollars, grouped};
 
 use crate::index::catalogue::{Catalogue, IndexedSession, SourceRow};
@@ -55,7 +55,11 @@ impl SessionCost {
             project: &mut |_, _| String::new(),
             keep: &mut |_| true,
         };
-        let total = ledger::report(ledger, &mut question).total;
+        SessionCost::of_total(&ledger::report(ledger, &mut question).total)
+    }
+
+    /// The cost of all calls of a report.
+    pub fn of_total(total: &Group) -> SessionCost {
         let tokens = total.tokens.total();
         SessionCost { tokens, cost: total.cost.money.filter(|money| !money.is_zero()).or(total.stated) }
     }

@@ -1,9 +1,10 @@
-//! The index with real files that grow, shrink and disappear. `copies.rs` has copies and moves, `damage.rs` damage and
+//! The index with real files that grow, shrink and disappear. `contents.rs` has saved contents, `copies.rs` copies and moves, `damage.rs` damage and
 //! interrupted runs, `marks.rs` marks of sessions, `narrow.rs` reading only what is needed, `status.rs` the saved status of
 //! runs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
+mod contents;
 mod copies;
 mod damage;
 mod marks;

@@ -16,7 +16,7 @@ use stenograph::cassette::{CassettePlayer, MatchMode, Played, Tape};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::listen::{self, ConnectionLoad, GoesOn, InFlight, Timeouts};
+use crate::listen::{self, Checks, ConnectionLoad, GoesOn, InFlight, Timeouts};
 
 /// How to serve a tape.
 #[derive(Clone, Debug, Default)]
@@ -142,7 +142,7 @@ async fn run(
             (false, false) => GoesOn::Yes,
         }
     };
-    listen::run(listener, router, Timeouts::AGENT, CHECK_INTERVAL, events, report, &mut check).await
+    listen::run(listener, router, Timeouts::AGENT, Checks::Every(CHECK_INTERVAL), events, report, &mut check).await
 }
 
 /// Whether the agent can get no further answer.

@@ -149,7 +149,10 @@ pub async fn answer(
             return response;
         }
     };
-    if info.access == RouteAccess::Token && proof.is_none() {
+    let name = names.first().map_or("", String::as_str);
+    // Everybody may have the files of the sign-in page; other names are refused like other paths.
+    let is_public = info.access == RouteAccess::Public && (info.route != ViewerRoute::Asset || assets::is_known(name));
+    if !is_public && proof.is_none() {
         return unauthorized(path);
     }
     if let Err(refusal) = admit::check_change(&parts.headers, &method, proof) {

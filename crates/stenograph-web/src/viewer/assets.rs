@@ -28,6 +28,11 @@ const ASSETS: [(&str, &str, &str); 10] = [
 /// The icon, without a file of its own on the network.
 const ICON: (&str, &str, &str) = ("icon.svg", "image/svg+xml", include_str!("../../assets/icon.svg"));
 
+/// Whether there is a file of this name.
+pub fn is_known(name: &str) -> bool {
+    ASSETS.iter().chain([&ICON]).any(|(known, ..)| *known == name)
+}
+
 pub fn answer(name: &str, headers: &HeaderMap) -> Response {
     let Some((_, media, text)) = ASSETS.iter().chain([&ICON]).find(|(known, ..)| *known == name) else {
         return problem_json(StatusCode::NOT_FOUND, "no such file", None);

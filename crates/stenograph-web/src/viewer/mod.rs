@@ -22,8 +22,6 @@ mod trouble;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -33,12 +31,12 @@ use stenograph::redact::Redactor;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 
 pub use openapi::openapi;
 pub use token::Token;
 
-use crate::listen::{self, GoesOn, Timeouts};
+use crate::listen::{self, Checks, GoesOn, Timeouts};
 use answer::Server;
 use redaction::PageRedaction;
 use state::Viewer;
@@ -65,8 +63,25 @@ pub struct ViewerOptions {
     pub redactor: Option<Redactor>,
     /// What the caller reports to open pages.
     pub news: NewsChannel,
-    /// The caller sets this flag to stop the server.
-    pub stop: Arc<AtomicBool>,
+    /// The caller stops the server with it.
+    pub stop: StopSignal,
+}
+
+/// Stops a server. Until then, the server does not look at it.
+#[derive(Clone, Debug)]
+pub struct StopSignal(watch::Sender<bool>);
+
+impl Default for StopSignal {
+    fn default() -> StopSignal {
+        StopSignal(watch::channel(false).0)
+    }
+}
+
+impl StopSignal {
+    /// Stops the server.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
 }
 
 /// Something that open pages should know.
@@ -118,9 +133,6 @@ pub enum ViewerEvent {
     },
 }
 
-/// The interval between checks of the stop flag.
-const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-
 /// How many requests read files at the same time. A browser sends a few; each may take some memory.
 const READERS_MAX: usize = 8;
 
@@ -150,6 +162,9 @@ async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io
     let server = Server::new(viewer, address, options.token.clone(), LoginCode::random()?, sender);
     report(ViewerEvent::Listening { address, link: server.link() });
     let router = Router::new().fallback(answer::answer).with_state(server);
-    let mut check = || if options.stop.load(Ordering::Relaxed) { GoesOn::No } else { GoesOn::Yes };
-    listen::run(listener, router, Timeouts::BROWSER, CHECK_INTERVAL, events, report, &mut check).await
+    let mut stop = options.stop.0.subscribe();
+    // The caller may have stopped the server before it began.
+    stop.mark_changed();
+    let mut check = || if *options.stop.0.borrow() { GoesOn::No } else { GoesOn::Yes };
+    listen::run(listener, router, Timeouts::BROWSER, Checks::OnChange(stop), events, report, &mut check).await
 }

@@ -178,6 +178,12 @@ pub const ROUTES: &[RouteInfo] = &[
                     Param { name: "tag", kind: ParamKind::Text, about: "A tag to add" },
                     Param { name: "untag", kind: ParamKind::Text, about: "A tag to remove" },
                     Param { name: "note", kind: ParamKind::Text, about: "A note to add" },
+                    Param {
+                        name: "event",
+                        kind: ParamKind::Number,
+                        about: "The number of the event that the note is about",
+                    },
+                    AGENT,
                     Param { name: "remove_note", kind: ParamKind::Number, about: "The number of a note to remove" },
                 ],
                 answer: Some("SessionDetails"),

@@ -1,23 +1,24 @@
 //! What all requests share: the store, the prices, and small caches that a new commit of the index empties. Every cache has a
 //! limit, because a server runs for weeks.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use stenograph::compare::Comparison;
-use stenograph::contents::{Contents, ContentsBuilder};
-use stenograph::ledger::{Prices, UsageReport};
+use stenograph::contents::Contents;
+use stenograph::ledger::{self, By, LedgerDecision, Prices, Question, UsageReport};
 use stenograph::query::{Query, Today};
 use stenograph::status::Patience;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 use stenograph_store::runs::{self, Look, RunLook};
 use stenograph_store::session_events::SessionEvents;
-use stenograph_store::sessions::{SessionOrder, ShortNames};
+use stenograph_store::sessions::{SessionCost, SessionOrder, ShortNames};
+use stenograph_store::usage::session_ledger;
 use tokio::sync::broadcast;
 
 use super::ViewerNews;
@@ -44,10 +45,20 @@ pub struct Viewer {
     pub redaction: Option<PageRedaction>,
     listing: Mutex<Option<Arc<Listing>>>,
     contents: Mutex<Recent<ContentsKey, Arc<Contents>>>,
+    /// What each session took, by its number, since this commit of the index.
+    costs: Mutex<(u64, HashMap<SessionId, SessionCost>)>,
+    usages: Mutex<Recent<(u64, SessionId), Arc<SessionUsage>>>,
     reports: Mutex<Recent<(u64, String), Arc<UsageReport>>>,
     lanes: Mutex<Recent<Vec<ContentsKey>, Arc<Vec<AgentLane>>>>,
     /// The comparison that was asked for last: a reader goes through its pages.
     comparison: Mutex<Option<([ContentsKey; 2], Arc<Comparison>)>>,
+}
+
+/// The model calls of a session, by model.
+pub struct SessionUsage {
+    pub report: UsageReport,
+    /// What was not counted, or counted once.
+    pub decisions: Vec<LedgerDecision>,
 }
 
 /// All sessions, newest first, and their short names.
@@ -112,6 +123,8 @@ impl Viewer {
             redaction,
             listing: Mutex::new(None),
             contents,
+            costs: Mutex::default(),
+            usages: Mutex::new(Recent(VecDeque::new())),
             reports,
             lanes,
             comparison: Mutex::new(None),
@@ -189,9 +202,7 @@ impl Viewer {
         if let Some(contents) = lock(&self.contents).get(&key) {
             return Ok(contents);
         }
-        let mut contents = ContentsBuilder::default();
-        events.all(&self.store, &mut |number, event| contents.add(number, event))?;
-        let contents = Arc::new(contents.finish());
+        let contents = Arc::new(events.contents(&self.store)?);
         lock(&self.contents).put(key, Arc::clone(&contents));
         Ok(contents)
     }
@@ -225,6 +236,57 @@ impl Viewer {
         let found = Arc::new(compare()?);
         *lock(&self.comparison) = Some((key, Arc::clone(&found)));
         Ok(found)
+    }
+
+    /// What a session took. A long session has hundreds of thousands of calls, so they are summed once.
+    pub fn cost(&self, session: &IndexedSession, catalogue: &Catalogue) -> Result<SessionCost, AnswerProblem> {
+        let commits = catalogue.commits()?;
+        {
+            let mut costs = lock(&self.costs);
+            if costs.0 != commits {
+                *costs = (commits, HashMap::new());
+            }
+            if let Some(cost) = costs.1.get(&session.id) {
+                return Ok(*cost);
+            }
+        }
+        let (_, cost) = self.count_usage(session, catalogue, commits)?;
+        Ok(cost)
+    }
+
+    /// The model calls of a session.
+    pub fn usage(&self, session: &IndexedSession, catalogue: &Catalogue) -> Result<Arc<SessionUsage>, AnswerProblem> {
+        let commits = catalogue.commits()?;
+        if let Some(usage) = lock(&self.usages).get(&(commits, session.id)) {
+            return Ok(usage);
+        }
+        Ok(self.count_usage(session, catalogue, commits)?.0)
+    }
+
+    fn count_usage(
+        &self,
+        session: &IndexedSession,
+        catalogue: &Catalogue,
+        commits: u64,
+    ) -> Result<(Arc<SessionUsage>, SessionCost), AnswerProblem> {
+        let ledger = session_ledger(catalogue, session, |_| true)?;
+        let mut question = Question {
+            by: By::Model,
+            then_by: None,
+            zone: TimeZone::UTC,
+            prices: &self.prices,
+            project: &mut |_, _| String::new(),
+            keep: &mut |_| true,
+        };
+        let report = ledger::report(&ledger, &mut question);
+        let cost = SessionCost::of_total(&report.total);
+        let usage = Arc::new(SessionUsage { report, decisions: ledger.decisions });
+        lock(&self.usages).put((commits, session.id), Arc::clone(&usage));
+        let mut costs = lock(&self.costs);
+        if costs.0 == commits {
+            costs.1.insert(session.id, cost);
+        }
+        Ok((usage, cost))
     }
 
     /// The report for a question, if it was asked since the index changed; else `count` makes it.

@@ -30,7 +30,16 @@ impl AnswerProblem {
 impl From<Error> for AnswerProblem {
     fn from(error: Error) -> AnswerProblem {
         let status = match error.problem {
-            Problem::Missing | Problem::IndexMissing | Problem::NotKept => StatusCode::NOT_FOUND,
+            Problem::Missing | Problem::IndexMissing | Problem::NotKept | Problem::NoNote { .. } => {
+                StatusCode::NOT_FOUND
+            }
+            // Mistakes of the one who asks for a change of marks.
+            Problem::EmptyMark
+            | Problem::BadTag
+            | Problem::LongTitle { .. }
+            | Problem::LongNote { .. }
+            | Problem::TooManyTags { .. }
+            | Problem::TooManyNotes { .. } => StatusCode::BAD_REQUEST,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let hint = match error.problem {

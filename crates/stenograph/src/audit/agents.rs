@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::answer::Answer;
 use super::conversation::ConversationState;
 use super::report::{Agent, AgentState, CallOutcome, Capped, EventPlace};
@@ -10,7 +12,7 @@ use crate::evidence::Task;
 use crate::text::beginning;
 
 /// The agents and the background jobs of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Agents {
     pub list: Capped<Agent>,
     /// One for each agent in the list.
@@ -22,7 +24,7 @@ pub(super) struct Agents {
     pub jobs_more: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct AgentOrigin {
     /// The conversation that started the agent.
     parent_conversation: usize,
@@ -30,7 +32,7 @@ struct AgentOrigin {
 }
 
 /// A background job: an agent or a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Job {
     pub agent: Option<usize>,
     /// The number of the event that started it.

@@ -1,11 +1,13 @@
 //! The content of one result beside the outcome of its call: background jobs, other agents, the beginning of the text.
 
+use serde::{Deserialize, Serialize};
+
 use crate::evidence::{AgentEvidence, Evidence, created_file};
 use crate::model::{Content, Event, Verdict};
 use crate::text::beginning;
 
 /// The content of a result.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub verdict: Option<Verdict>,
     /// Names by which later calls poll the job or the agent.

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::agents::Job;
 use super::answer::Answer;
 use super::keys::Keys;
@@ -13,7 +15,7 @@ use crate::query::Touch;
 use crate::text::beginning;
 
 /// The calls of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Calls {
     pub tools: Vec<Tool>,
     pub list: Capped<Call>,
@@ -26,14 +28,17 @@ pub(super) struct Calls {
     early: BTreeMap<u64, EarlyResult>,
     /// The index in the list, if any, and the tool of each numbered call.
     places: HashMap<u64, (Option<usize>, usize)>,
+    #[serde(with = "super::save::hashes")]
     seen: HashSet<u64>,
     /// Hashes of the ids of calls, to recognize a repeated result.
+    #[serde(with = "super::save::hashes")]
     ids: HashSet<u64>,
+    #[serde(with = "super::save::hashes")]
     failed: HashSet<u64>,
 }
 
 /// A result whose call is unknown: the call may follow, or no record has it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct EarlyResult {
     pub answer: Answer,
     pub place: EventPlace,
@@ -45,7 +50,7 @@ pub(super) struct EarlyResult {
 }
 
 /// A call without a result so far.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OpenCall {
     pub thread: usize,
     pub tool: usize,

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::failures::OpenFailures;
@@ -12,7 +13,7 @@ use crate::run_state::{RunPhase, RunState, State};
 use crate::text::beginning;
 
 /// The state of one conversation.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ConversationState {
     pub id: Option<String>,
     pub run: RunState,
@@ -71,7 +72,7 @@ impl ConversationState {
 }
 
 /// The size of the context at each model call.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ContextSeries {
     context: ContextSize,
     group: Option<u64>,
@@ -128,7 +129,7 @@ impl ContextSeries {
 }
 
 /// Joins the records of the last response.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LastMessageBuilder {
     last: Option<LastMessage>,
     group: Option<u64>,

@@ -3,6 +3,7 @@
 //! A success of the same kind resolves the failure of a call: of the same command (the program and its first word), of a change to the same
 //! file by any tool, or else of the same tool. [`crate::run_state`] decides what resolves any other error. A new question resolves everything.
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::calls::OpenCall;
@@ -12,7 +13,7 @@ use crate::query::TouchHow;
 use crate::status::{State, Why};
 
 /// Unresolved failures, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct OpenFailures {
     list: Vec<OpenFailure>,
     /// The kind of the last result, if it was a failure.
@@ -21,7 +22,7 @@ pub(super) struct OpenFailures {
     more: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct NewFailure {
     pub fault: Fault,
     pub kind: u64,
@@ -30,7 +31,7 @@ pub(super) struct NewFailure {
     pub before: Vec<AuditStep>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct OpenFailure {
     failure: NewFailure,
     times: u64,

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::report::{CallOutcome, Capped, EventPlace, File, FileOutcome};
 use crate::query::{Touch, TouchHow};
 
@@ -9,7 +11,7 @@ use crate::query::{Touch, TouchHow};
 const FILES_MAX: usize = 50_000;
 
 /// The files of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Files {
     pub list: Capped<File>,
     paths: HashMap<String, usize>,

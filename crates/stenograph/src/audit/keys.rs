@@ -1,6 +1,8 @@
 //! The fields of a call's input that identify the call: a path, a command, a pattern, an address, a task. The shape of the input decides, not
 //! the name of the tool. The content that a tool writes into a file does not count.
 
+use serde::{Deserialize, Serialize};
+
 use crate::evidence::{
     COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, PATTERN_KEYS, Task, URL_KEYS, flat, fold_key,
 };
@@ -9,7 +11,7 @@ use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
 
 /// The identifying fields of a call's input.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Keys {
     /// The fields, the most specific first.
     pub fields: Vec<(String, String)>,

@@ -19,6 +19,7 @@ mod keys;
 mod messages;
 mod outcomes;
 mod report;
+mod save;
 #[cfg(test)]
 mod tests;
 mod todos;
@@ -26,6 +27,7 @@ mod window;
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::calls::{CallStep, Calls as CallsFold};
@@ -49,12 +51,14 @@ pub use report::{
     Agent, AgentState, Approval, Audit, AuditStep, Call, CallOutcome, Capped, Compaction, ContextSize, End, EventPlace,
     Failure, Fault, FaultKind, File, FileOutcome, LastMessage, OutcomeRule, Phase, StuckKind, Thread, Todos, Tool,
 };
+pub(crate) use save::SavedAudit;
 
 pub use crate::model::Verdict;
 
 /// Folds the events of a session into an [`Audit`].
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Auditor {
+    #[serde(with = "save::SavedAudit")]
     audit: Audit,
     conversations: Vec<ConversationState>,
     names: HashMap<String, usize>,
@@ -69,6 +73,7 @@ pub struct Auditor {
     /// The number of events of each source so far.
     event_counts: Vec<u64>,
     /// Hashes of records, to recognize copies in other sources.
+    #[serde(with = "save::hashes")]
     records: HashSet<u64>,
 }
 

@@ -3,6 +3,8 @@
 
 mod run;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::calls::{CallOutcome, OutcomeRule};
 pub use crate::run_state::{EventPlace, StuckKind};
 use crate::run_state::{Patience, RunRule, RunState, State, StateDecision, Why};
@@ -13,7 +15,7 @@ pub use run::{
 };
 
 /// The first items of a list, and the number of further items.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capped<T> {
     /// The first items.
     pub items: Vec<T>,
@@ -104,7 +106,7 @@ pub struct Audit {
 }
 
 /// How a conversation ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// The state.
     pub state: State,
@@ -134,7 +136,7 @@ impl Default for End {
 }
 
 /// One conversation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Thread {
     /// Its id; the main one has none.
     pub id: Option<String>,
@@ -149,7 +151,7 @@ pub struct Thread {
 }
 
 /// A tool with the totals of its calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// Its name.
     pub name: String,
@@ -172,7 +174,7 @@ pub struct Tool {
 }
 
 /// One call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// The event of the call.
     pub place: EventPlace,
@@ -215,7 +217,7 @@ impl Call {
 }
 
 /// The net effect of a session on a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileOutcome {
     /// It was created.
     Created,
@@ -256,7 +258,7 @@ impl FileOutcome {
 }
 
 /// A file that calls used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct File {
     /// Its path.
     pub path: String,

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::Capped;
 use crate::text::beginning;
 
 /// The context window of a model.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Window {
     events: u64,
     messages: u64,
@@ -26,7 +27,7 @@ pub(super) struct Window {
 }
 
 /// One event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Trace {
     number: u64,
     /// A hash of its record's id; 0 for none.
@@ -34,7 +35,7 @@ struct Trace {
     what: EventKind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum EventKind {
     /// A message, with a hash of its text.
     Message(u64),

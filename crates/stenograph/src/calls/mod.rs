@@ -80,7 +80,7 @@ impl CallStep {
 }
 
 /// A decision about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Decision {
     /// The number of the call.
     pub call: u64,

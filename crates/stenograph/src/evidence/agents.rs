@@ -1,5 +1,7 @@
 //! The states of other agents, as a result reports them in the exact words of its format.
 
+use serde::{Deserialize, Serialize};
+
 use super::notice::between;
 use super::words;
 use crate::json::{Object, value_at, word};
@@ -7,7 +9,7 @@ use crate::model::{AgentState, CallWords, Event};
 use crate::text::Str;
 
 /// Evidence in a result about the agents that its call started or polled.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AgentEvidence {
     /// The state of the agent, if the result is about a single one.
     pub state: Option<AgentState>,
@@ -18,7 +20,7 @@ pub(crate) struct AgentEvidence {
 }
 
 /// An agent in a result that lists agents.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ListedAgent {
     pub name: String,
     pub state: AgentState,

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use memchr::memmem;
 
 use super::input::COMMAND_KEYS;
@@ -11,7 +13,7 @@ use crate::model::Input;
 use crate::text::name_words;
 
 /// A file that a call touches.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
     /// The path: absolute if the working folder is known.
     pub path: String,
@@ -20,7 +22,7 @@ pub struct Touch {
 }
 
 /// What a call does to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TouchHow {
     /// It reads the file.
     Read,

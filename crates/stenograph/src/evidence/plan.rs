@@ -1,5 +1,7 @@
 //! To-do lists and plans in calls, which replace the whole list or change single items. It recognizes them by their shape.
 
+use serde::{Deserialize, Serialize};
+
 use super::is_named;
 use crate::json::{Object, items, word};
 use crate::model::{Input, ScriptWords};
@@ -18,7 +20,7 @@ const LISTS: [&str; 5] = ["todos", "plan", "tasks", "items", "todoList"];
 const TEXTS: [&str; 7] = ["content", "step", "subject", "title", "text", "task", "description"];
 
 /// An item of a to-do list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
     /// The id by which later calls change it.
     pub id: Option<String>,

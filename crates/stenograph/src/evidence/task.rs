@@ -1,10 +1,12 @@
 //! Tasks that a call gives to another agent, recognized by the shape of the call's input.
 
+use serde::{Deserialize, Serialize};
+
 use super::{is_named, text_under};
 use crate::json::Object;
 
 /// The task of another agent.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The kind of agent.
     pub kind: Option<String>,

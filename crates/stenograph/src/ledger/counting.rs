@@ -3,8 +3,10 @@
 
 mod totals;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::key::{hash, key};
@@ -21,7 +23,7 @@ use crate::text::keep_last;
 use crate::time::Time;
 
 /// How much detail of calls to collect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallDetail {
     /// Only tokens and cost. Events read with [`crate::model::Wanted::Usage`] are enough.
     Numbers,
@@ -36,9 +38,9 @@ const LINEAGE_MAX: usize = 16;
 const EXAMPLES_MAX: usize = 3;
 
 /// Counts the calls of one source.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CallCounter {
-    agent: &'static str,
+    agent: Cow<'static, str>,
     detail: CallDetail,
     names: Names,
     rows: Vec<Row>,
@@ -57,7 +59,7 @@ pub struct CallCounter {
     last_answer: Option<u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Answer {
     row: Option<usize>,
     /// The key of its row, which may be in an earlier part.
@@ -73,6 +75,10 @@ impl CallCounter {
 
     /// Continues after another part of the source.
     pub fn resumed(agent: &'static str, detail: CallDetail, state: CountingState) -> CallCounter {
+        CallCounter::continued(Cow::Borrowed(agent), detail, state)
+    }
+
+    fn continued(agent: Cow<'static, str>, detail: CallDetail, state: CountingState) -> CallCounter {
         let mut names = Names::default();
         let mut numbers = |tools: &[String]| tools.iter().map(|tool| names.number(tool)).collect();
         let tools = numbers(&state.tools);
@@ -144,8 +150,9 @@ impl CallCounter {
 
     /// The usage so far. Counting continues with another part.
     pub fn take_part(&mut self) -> SourceUsage {
-        let usage = std::mem::replace(self, CallCounter::new(self.agent, self.detail)).finish();
-        *self = CallCounter::resumed(self.agent, self.detail, usage.state.clone());
+        let (agent, detail) = (self.agent.clone(), self.detail);
+        let usage = std::mem::replace(self, CallCounter::new("", detail)).finish();
+        *self = CallCounter::continued(agent, detail, usage.state.clone());
         usage
     }
 
@@ -279,7 +286,7 @@ impl CallCounter {
 
     fn row(&mut self, event: &Event<'_>, kind: RowKind, tokens: Tokens) -> Row {
         let origin = event.extra.iter().next().and_then(|(origin, _)| origin.info());
-        let agent = self.names.number(origin.map_or(self.agent, |info| info.agent));
+        let agent = self.names.number(origin.map_or(&*self.agent, |info| info.agent));
         let session = self.state.session_of(event);
         let (names, state) = (&mut self.names, &self.state);
         let mut number =

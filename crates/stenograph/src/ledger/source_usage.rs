@@ -255,10 +255,23 @@ pub(super) struct LastAnswer {
 }
 
 /// Names and their numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<String>", into = "Vec<String>")]
 pub(crate) struct Names {
     pub list: Vec<String>,
     numbers: HashMap<String, Name, Xxh3DefaultBuilder>,
+}
+
+impl From<Vec<String>> for Names {
+    fn from(list: Vec<String>) -> Names {
+        Names::of(list)
+    }
+}
+
+impl From<Names> for Vec<String> {
+    fn from(names: Names) -> Vec<String> {
+        names.list
+    }
 }
 
 impl Names {

@@ -1,6 +1,8 @@
 //! The words and fields by which an agent marks the outcome of a call: exit codes, refusals, background jobs. These are tables
 //! only; only [`crate::evidence`] reads records with them.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Reader, Wanted};
 
 /// The words and fields by which an agent marks the outcome of a call. A field is a path in the extra fields of a record.
@@ -136,7 +138,7 @@ pub enum ExitCodeAt {
 }
 
 /// A decision of a person or a rule about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// The call may run.
     Approved,
@@ -161,7 +163,7 @@ impl Verdict {
 }
 
 /// The state of an agent that another agent started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AgentState {
     /// No record states it.
     #[default]

@@ -2,13 +2,15 @@
 //! A fold that can continue from a saved value. It does not decide which events repeat others: its callers leave those out, and
 //! events of nested records too.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Body, Event, Fact};
 use crate::evidence::UserQuestion;
 use crate::text::{keep_last, one_line};
 use crate::time::Time;
 
 /// What the header of a session says. Its size does not depend on the size of the texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHeader {
     /// The last title or summary, on one line.
     pub title: Option<String>,

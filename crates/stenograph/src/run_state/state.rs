@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{EventPlace, RunPhase, RunState, StopReason, StuckKind};
 
 /// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum State {
     /// A turn is over, and the user is next.
     Idle,
@@ -66,7 +66,7 @@ impl State {
 }
 
 /// Why a run has its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Why {
     /// A turn is over, and the user is next.
     Waiting,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
+use serde::{Deserialize, Serialize};
 use stenograph::model::SessionHeader;
 
 use crate::fingerprint::Fingerprint;
@@ -14,7 +15,7 @@ use crate::source_file::Access;
 pub type SourceId = i64;
 
 /// The stat of a file. If all of it is unchanged, so is the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     /// The device, or 0 if the system has none.
     pub device: u64,

@@ -44,6 +44,11 @@ const EARLIER_GROUPS: &str =
     "SELECT earlier.doc_group, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
 
 impl DocGroups {
+    /// Whether this group is live.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.by_number.contains_key(&number)
+    }
+
     /// Adds the groups of sources.
     fn add(&mut self, connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached(sql)?;

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use stenograph::compare::{Comparison, DiffChange, Side};
 use stenograph::render::{dollars, grouped, span};
 use stenograph_store::index::catalogue::IndexedSession;
-use stenograph_store::sessions::{SessionCost, matches_session};
+use stenograph_store::sessions::matches_session;
 
 use super::super::address::{Params, link, session_path};
 use super::super::answer::PageAnswer;
@@ -151,7 +151,7 @@ fn swapped(params: &Params) -> String {
 /// One of the two sessions: its title and facts.
 fn side_html(viewer: &Viewer, side: &NamedConversation, which: Side) -> String {
     let session = &side.named.session;
-    let took = SessionCost::of(session, &side.named.catalogue, &viewer.prices);
+    let took = viewer.cost(session, &side.named.catalogue).unwrap_or_default();
     let agent = side.agent.as_deref();
     let lasted = session.started.zip(session.ended).map(|(from, to)| format!("took {}", span(to.saturating_sub(from))));
     let facts = [

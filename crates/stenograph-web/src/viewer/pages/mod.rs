@@ -14,7 +14,7 @@ mod usage;
 
 use axum::http::StatusCode;
 
-use super::address::{Params, session_path};
+use super::address::{Params, link, session_path};
 use super::answer::PageAnswer;
 use super::html::{Nav, text};
 use super::marks;
@@ -48,7 +48,8 @@ pub fn answer(
         ViewerRoute::SessionConvert => convert::page_html(viewer, name, params)?,
         ViewerRoute::SessionDownload => return convert::download(viewer, name, params),
         ViewerRoute::SessionMarks => {
-            let location = session_path(&marks::change(viewer, name, params)?.session.name);
+            let path = session_path(&marks::change(viewer, name, params)?.session.name);
+            let location = marked_location(&path, params);
             let status = StatusCode::SEE_OTHER;
             return Ok(PageAnswer { status, location: Some(location), ..PageAnswer::html(String::new()) });
         }
@@ -82,4 +83,13 @@ pub fn problem(viewer: &Viewer, trouble: &AnswerProblem) -> String {
         text(&viewer.masked(&trouble.message))
     );
     viewer.page("Problem", Nav::None, "problem", &main)
+}
+
+/// Where a change of marks leads: to the event that the note is about, or to the session.
+fn marked_location(path: &str, params: &Params) -> String {
+    let agent = params.value("agent").map(|agent| ("agent", agent));
+    let event = params.number("event").map(|number| number.to_string());
+    let pairs: Vec<(&str, &str)> = event.as_deref().map(|number| ("at", number)).into_iter().chain(agent).collect();
+    let hash = event.as_deref().map(|number| format!("#e{number}")).unwrap_or_default();
+    format!("{}{hash}", link(path, &pairs))
 }

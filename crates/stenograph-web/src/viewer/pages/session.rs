@@ -1,18 +1,21 @@
 //! One session: its header, a window of its events, and the places for what takes longer to read. A window costs what is in it,
 //! wherever it is.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use stenograph::render::html::{HtmlEvents, HtmlOptions};
 use stenograph::render::{EventContext, Shown, ViewKind, bytes, dollars};
+use stenograph_store::archive::{NOTE_SIZE_MAX, SessionNote};
 use stenograph_store::index::catalogue::{Gone, IndexedSession};
 use stenograph_store::index::search::Searcher;
 use stenograph_store::session_events::{RangeEnd, SessionEvents};
-use stenograph_store::sessions::{SessionCost, resume_command};
+use stenograph_store::sessions::resume_command;
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, lazy, moment, short, text};
+use super::super::marks::event_notes;
 use super::super::state::{NamedSession, Viewer};
 use super::super::trouble::AnswerProblem;
 use super::lanes::{links_html, sub_agents};
@@ -79,7 +82,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
     let found = conversation(viewer, name, params.value("agent"))?;
     let session = &found.named.session;
     let path = session_path(&session.name);
-    let window = window(viewer, &found.events, Place::of(params));
+    let window = window(viewer, &found, Place::of(params));
     let body = match &window {
         Ok(window) => format!("<div id=\"window\">{}</div>", window_html(&path, found.agent.as_deref(), window)),
         Err(trouble) => format!(
@@ -105,7 +108,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
 /// A window of events alone, for a page that is scrolled.
 pub fn events_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params.value("agent"))?;
-    let window = window(viewer, &found.events, Place::of(params))?;
+    let window = window(viewer, &found, Place::of(params))?;
     Ok(window_html(&session_path(&found.named.session.name), found.agent.as_deref(), &window))
 }
 
@@ -140,7 +143,8 @@ fn window_html(path: &str, agent: Option<&str>, window: &Window) -> String {
     html
 }
 
-fn window(viewer: &Viewer, events: &SessionEvents, place: Place) -> Result<Window, AnswerProblem> {
+fn window(viewer: &Viewer, found: &NamedConversation, place: Place) -> Result<Window, AnswerProblem> {
+    let events = &found.events;
     // Without a usable index, the file is read from its beginning.
     let searcher = viewer.store.searcher().ok();
     let (place, mut wanted) = match place {
@@ -168,7 +172,7 @@ fn window(viewer: &Viewer, events: &SessionEvents, place: Place) -> Result<Windo
         let last = wanted.end.saturating_add(GROWTH_MAX);
         wanted.end = seen.iter().copied().find(|number| (wanted.end..=last).contains(number)).unwrap_or(wanted.end);
     }
-    drawn(viewer, events, searcher.as_ref(), wanted)
+    drawn(viewer, found, searcher.as_ref(), wanted)
 }
 
 /// The number of the last event. The index knows how many there were; the file may have grown since.
@@ -198,12 +202,18 @@ fn messages(
 
 fn drawn(
     viewer: &Viewer,
-    events: &SessionEvents,
+    found: &NamedConversation,
     searcher: Option<&Searcher>,
     range: Range<u64>,
 ) -> Result<Window, AnswerProblem> {
+    let events = &found.events;
+    let notes = match searcher {
+        Some(searcher) => event_notes(searcher, &found.named.session, events)?,
+        None => HashMap::new(),
+    };
+    let notes = notes.iter().map(|(number, notes)| (*number, notes_html(found, *number, notes))).collect();
     let options = HtmlOptions { zone: viewer.zone.clone(), raw: Shown::Yes, id_prefix: String::new() };
-    let (mut writer, mut html) = (HtmlEvents::new(options), String::new());
+    let (mut writer, mut html) = (HtmlEvents::new(options).with_notes(notes), String::new());
     let start = range.start;
     let end = events.range(&viewer.store, searcher, range, &mut |number, event| {
         if number < start || event.restates {
@@ -216,10 +226,39 @@ fn drawn(
     Ok(Window { html, range: start..end.next.max(start), is_last: end.is_last })
 }
 
+/// The notes about an event.
+fn notes_html(found: &NamedConversation, number: u64, notes: &[SessionNote]) -> String {
+    let path = session_path(&found.named.session.name);
+    let agent = text(found.agent.as_deref().unwrap_or_default());
+    notes.iter().fold(String::new(), |mut html, note| {
+        let _ = write!(
+            html,
+            "<aside class=\"event-note\" aria-label=\"Note on event {number}\"><p>{}</p>\
+             <form method=\"post\" action=\"{path}/marks\"><input type=\"hidden\" name=\"agent\" value=\"{agent}\">\
+             <button name=\"remove_note\" value=\"{}\">Remove</button></form></aside>\n",
+            text(&note.text),
+            note.number
+        );
+        html
+    })
+}
+
+/// The form for a note about an event, which a script opens.
+fn note_dialog(path: &str, agent: Option<&str>) -> String {
+    format!(
+        "<dialog id=\"note\" aria-labelledby=\"note-title\"><form method=\"post\" action=\"{path}/marks\">\
+         <h2 id=\"note-title\">Note on event <output></output></h2><input type=\"hidden\" name=\"event\">\
+         <input type=\"hidden\" name=\"agent\" value=\"{}\">\
+         <textarea name=\"note\" rows=\"4\" maxlength=\"{NOTE_SIZE_MAX}\" aria-label=\"Note\" required></textarea>\
+         <p><button>Save</button> <button formmethod=\"dialog\" formnovalidate>Cancel</button></p></form></dialog>",
+        text(agent.unwrap_or_default())
+    )
+}
+
 fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Result<String, AnswerProblem> {
     let NamedConversation { named, agent, .. } = found;
     let session = &named.session;
-    let took = SessionCost::of(session, &named.catalogue, &viewer.prices);
+    let took = viewer.cost(session, &named.catalogue).unwrap_or_default();
     let facts = [
         Some(text(&session.agent)),
         session.project.as_ref().map(|project| {
@@ -257,7 +296,8 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
          <a class=\"button\" href=\"{path}/convert\">Convert</a><a class=\"button\" href=\"{}\">Compare</a>\
          <button type=\"button\" data-action=\"focus\" aria-pressed=\"false\" title=\"Only messages (f)\" hidden>Focus</button>\
          <button type=\"button\" data-action=\"all\" aria-pressed=\"false\" title=\"Also bookkeeping (a)\" hidden>All events</button>\
-         <button type=\"button\" data-action=\"follow\" aria-pressed=\"false\" title=\"Follow new events (F)\" hidden>Follow</button>",
+         <button type=\"button\" data-action=\"follow\" aria-pressed=\"false\" title=\"Follow new events (F)\" hidden>Follow</button>\
+         <button type=\"button\" data-action=\"note\" title=\"Write a note about the event (n)\" hidden>Note</button>",
         text(&end),
         text(&compare_link(&session.name, agent.as_deref())),
     );
@@ -270,12 +310,13 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
         );
     }
     Ok(format!(
-        "<header class=\"session-head\"><h1>{}</h1><p class=\"facts\">{}{}</p>{}<div class=\"actions\">{actions}</div>{}</header>",
+        "<header class=\"session-head\"><h1>{}</h1><p class=\"facts\">{}{}</p>{}<div class=\"actions\">{actions}</div>{}{}</header>",
         short(title, 200),
         facts.join(" <span class=\"dot\">·</span> "),
         gone_html(session, &found.events),
         agents_html(&path, named, agent.as_deref()),
         marks_html(session, &path),
+        note_dialog(&path, agent.as_deref()),
     ))
 }
 

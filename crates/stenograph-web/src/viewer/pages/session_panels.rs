@@ -3,15 +3,12 @@
 
 use std::fmt::Write as _;
 
-use jiff::tz::TimeZone;
 use stenograph::audit::FileOutcome;
 use stenograph::changes::Changes;
 use stenograph::contents::{Contents, ContextShare, Density};
 use stenograph::evidence::TodoProgress;
-use stenograph::ledger::{self, By, Question};
 use stenograph::render::html::diff_html;
 use stenograph::render::{bytes, dollars, grouped};
-use stenograph_store::usage::session_ledger;
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, short, text};
@@ -219,16 +216,8 @@ fn is_change(change: FileOutcome) -> bool {
 /// The cost by model, with the tokens behind it.
 fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, AnswerProblem> {
     let session = &found.named.session;
-    let ledger = session_ledger(&found.named.catalogue, session, |_| true)?;
-    let mut question = Question {
-        by: By::Model,
-        then_by: None,
-        zone: TimeZone::UTC,
-        prices: &viewer.prices,
-        project: &mut |_, _| String::new(),
-        keep: &mut |_| true,
-    };
-    let report = ledger::report(&ledger, &mut question);
+    let usage = viewer.usage(session, &found.named.catalogue)?;
+    let report = &usage.report;
     if report.total.calls == 0 {
         return Ok(String::new());
     }
@@ -252,9 +241,9 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
         );
     }
     body.push_str("</tbody></table>");
-    if !ledger.decisions.is_empty() {
+    if !usage.decisions.is_empty() {
         body.push_str("<p class=\"muted\">Not counted, or counted once:</p><ul class=\"muted\">");
-        for decision in &ledger.decisions {
+        for decision in &usage.decisions {
             let _ = write!(body, "<li>{}: {}</li>", text(decision.reason.says()), grouped(decision.count));
         }
         body.push_str("</ul>");

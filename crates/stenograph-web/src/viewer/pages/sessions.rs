@@ -8,9 +8,7 @@ use stenograph::render::{bytes, dollars, grouped};
 use stenograph_store::hits::ShownHit;
 use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 use stenograph_store::index::search::{Order, SearchRequest};
-use stenograph_store::sessions::{
-    ListShape, SessionCost, SessionOrder, SessionRow, matches_session, rows, speaks_of_events,
-};
+use stenograph_store::sessions::{ListShape, SessionOrder, SessionRow, matches_session, rows, speaks_of_events};
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, moment, short, text};
@@ -193,7 +191,7 @@ pub fn session_html(
     if let (1.., Some((_, how))) = (depth, &session.parent) {
         let _ = write!(badges, " <span class=\"badge\">{}</span>", text(how));
     }
-    let cost = SessionCost::of(session, catalogue, &viewer.prices).cost.map(dollars);
+    let cost = viewer.cost(session, catalogue).ok().and_then(|took| took.cost).map(dollars);
     let errors =
         (session.errors > 0).then(|| format!("<span class=\"errors\">{}</span>", counted(session.errors, "error")));
     let facts = [

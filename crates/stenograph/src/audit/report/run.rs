@@ -1,5 +1,7 @@
 //! The values of an audit about the run: errors, approvals, other agents, to-dos, phases without progress, compactions.
 
+use serde::{Deserialize, Serialize};
+
 use super::{CallOutcome, Capped, EventPlace};
 use crate::evidence::Todo;
 pub use crate::model::AgentState;
@@ -7,7 +9,7 @@ use crate::model::Verdict;
 use crate::run_state::StuckKind;
 
 /// The last message of the model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastMessage {
     /// Its first event.
     pub place: EventPlace,
@@ -18,7 +20,7 @@ pub struct LastMessage {
 }
 
 /// An error or a failure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Its event.
     pub place: EventPlace,
@@ -35,7 +37,7 @@ pub struct Fault {
 }
 
 /// The kind of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FaultKind {
     /// A tool failed.
     Tool,
@@ -66,7 +68,7 @@ impl FaultKind {
 }
 
 /// A decision of a person or a rule about a call, or a permission mode.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     /// Its event.
     pub place: EventPlace,
@@ -83,7 +85,7 @@ pub struct Approval {
 }
 
 /// An agent that a call started.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
     /// The event of the call that started it.
     pub place: Option<EventPlace>,
@@ -112,7 +114,7 @@ pub struct Agent {
 }
 
 /// A to-do list.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Todos {
     /// The last event that changed it.
     pub place: EventPlace,
@@ -123,7 +125,7 @@ pub struct Todos {
 }
 
 /// A phase without progress.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// Its kind.
     pub kind: StuckKind,
@@ -142,7 +144,7 @@ pub struct Phase {
 }
 
 /// What a compaction removed from the context.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compaction {
     /// Its event.
     pub place: EventPlace,
@@ -171,7 +173,7 @@ pub struct Compaction {
 }
 
 /// The size of the context of a conversation, in tokens.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextSize {
     /// At the first model call.
     pub first: u64,
@@ -186,7 +188,7 @@ pub struct ContextSize {
 }
 
 /// A step of a run: a call or a message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditStep {
     /// Its event.
     pub place: EventPlace,
@@ -201,7 +203,7 @@ pub struct AuditStep {
 }
 
 /// The failure of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The first unresolved error.
     pub fault: Fault,

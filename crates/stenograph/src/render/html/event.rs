@@ -85,6 +85,8 @@ pub struct HtmlStep {
     body: String,
     time_ms: Option<i64>,
     is_open: bool,
+    /// Markup that follows it.
+    pub(super) after: String,
 }
 
 impl HtmlStep {
@@ -126,12 +128,18 @@ impl HtmlStep {
             body,
             time_ms: event.time.as_ref().and_then(Time::to_millis),
             is_open: false,
+            after: String::new(),
         };
         if let ViewKind::Result(outcome) = view.kind {
             step.set_outcome(view, outcome);
         }
         raw_record(event, options, &mut step.body);
         step
+    }
+
+    /// The step with this markup after it.
+    pub(super) fn followed_by(self, after: String) -> HtmlStep {
+        HtmlStep { after, ..self }
     }
 
     /// Adds the result of the call.
@@ -179,6 +187,7 @@ impl HtmlStep {
         // A step without content cannot be opened.
         if body.is_empty() {
             out.push_str(&format!("<div class=\"event step {classes}\"{id}>{heading}{about}{number}</div>\n"));
+            out.push_str(&self.after);
             return;
         }
         let open = if self.is_open { " open" } else { "" };
@@ -187,6 +196,7 @@ impl HtmlStep {
         ));
         out.push_str(body);
         out.push_str("</details>\n");
+        out.push_str(&self.after);
     }
 }
 

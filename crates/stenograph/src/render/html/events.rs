@@ -1,6 +1,8 @@
 //! The events of a conversation as HTML, one after the other: a call is written with its result, what happens between two
 //! messages is one group, and a new day has a heading. It holds back only the open group, whose size has a limit.
 
+use std::collections::HashMap;
+
 use std::collections::BTreeMap;
 
 use super::escape::escaped_line;
@@ -30,6 +32,7 @@ pub struct HtmlEvents {
     context_start: Option<u64>,
     /// The sub-agents whose events are among those of this conversation.
     threads: Vec<String>,
+    notes: HashMap<u64, String>,
 }
 
 /// The sub-agents that have a lane of their own; the others share one.
@@ -47,6 +50,7 @@ impl HtmlEvents {
             speaker: None,
             day: None,
             context_start: None,
+            notes: HashMap::new(),
             threads: Vec::new(),
         }
     }
@@ -54,6 +58,12 @@ impl HtmlEvents {
     /// Takes notice of an event that is not written, so that later ones know their calls.
     pub fn skip(&mut self, event: &Event<'_>) {
         self.viewer.context(event);
+    }
+
+    /// Markup that follows single events, by their numbers. The caller escapes what people wrote.
+    #[must_use]
+    pub fn with_notes(self, notes: HashMap<u64, String>) -> HtmlEvents {
+        HtmlEvents { notes, ..self }
     }
 
     /// Writes the next event, and returns what people read of it. Some of it may be held back until the group ends.
@@ -78,6 +88,7 @@ impl HtmlEvents {
         } else if lane.is_none() {
             self.context_start = self.context_start.or(number);
         }
+        let note = number.and_then(|number| self.notes.remove(&number)).unwrap_or_default();
         match view.kind {
             ViewKind::User | ViewKind::Agent | ViewKind::Failure | ViewKind::Compaction => {
                 self.end_group(out);
@@ -85,6 +96,7 @@ impl HtmlEvents {
                 facts.speaks_on = view.kind == ViewKind::Agent && speaker == self.speaker;
                 self.speaker = speaker;
                 event_html(event, &view, &facts, &self.options, out);
+                out.push_str(&note);
             }
             ViewKind::Result(_) => {
                 let open = self.group.iter_mut().rev().find(|step| step.call.is_some() && step.call == view.call);
@@ -92,13 +104,14 @@ impl HtmlEvents {
                     Some(step) => {
                         let before = step.size();
                         step.answer(event, &view, &facts, &self.options);
+                        step.after.push_str(&note);
                         self.size += step.size() - before;
                     }
-                    None => self.step(HtmlStep::of(event, &view, &facts, &self.options)),
+                    None => self.step(HtmlStep::of(event, &view, &facts, &self.options).followed_by(note)),
                 }
             }
             ViewKind::Thinking | ViewKind::Call(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => {
-                self.step(HtmlStep::of(event, &view, &facts, &self.options));
+                self.step(HtmlStep::of(event, &view, &facts, &self.options).followed_by(note));
             }
         }
         if self.group.len() >= STEPS_MAX || self.size >= GROUP_SIZE_MAX {
