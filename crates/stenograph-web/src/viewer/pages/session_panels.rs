@@ -8,7 +8,7 @@ use stenograph::audit::FileOutcome;
 use stenograph::changes::Changes;
 use stenograph::contents::{Contents, ContextShare, Density};
 use stenograph::evidence::TodoProgress;
-use stenograph::ledger::{self, By, Question};
+use stenograph::ledger::{self, By, UsageQuery};
 use stenograph::render::html::diff_html;
 use stenograph::render::{bytes, dollars, grouped};
 use stenograph_store::usage::session_ledger;
@@ -220,7 +220,7 @@ fn is_change(change: FileOutcome) -> bool {
 fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, AnswerProblem> {
     let session = &found.named.session;
     let ledger = session_ledger(&found.named.catalogue, session, |_| true)?;
-    let mut question = Question {
+    let mut question = UsageQuery {
         by: By::Model,
         then_by: None,
         zone: TimeZone::UTC,
