@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable};
 use stenograph::format::Format;
+use stenograph::json::Draft;
 use stenograph::model::Event;
-use stenograph::text::quote;
 use stenograph_store::edit::{FileEdit, FileState, FileStateBuilder};
 use stenograph_store::undo::{self, EditCommand, UndoOutcome, UndoStep};
 use stenograph_store::{Passes, Place, Problem, Source, Spool};
@@ -251,11 +251,8 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
     match undo::undo(path)? {
         UndoOutcome::Restored { size, appended, by } => {
             if json {
-                let path = quote(&name.to_string());
-                let by = quote(by.name());
-                output.line(&harmless_json(&format!(
-                    "{{\"file\":{path},\"undone\":{by},\"size\":{size},\"appended\":{appended}}}"
-                )))?;
+                let draft = Draft::new().with("file", name.to_string()).with("undone", by.name());
+                output.line(&harmless_json(&draft.with("size", size).with("appended", appended).render(None)))?;
             } else {
                 let by = by.name();
                 output.say(&format!("{name}: restored to the state before steno {by}, byte for byte ({} bytes)", grouped(size)));
@@ -296,6 +293,6 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
 
 /// The report of an undo that restored nothing; the exit code says whether that is an error.
 pub fn nothing_undone(path: &Path) -> String {
-    let json = format!("{{\"file\":{},\"undone\":null}}", quote(&path.to_string_lossy()));
-    harmless_json(&json).into_owned()
+    let draft = Draft::new().with("file", path.to_string_lossy()).with_json("undone", "null");
+    harmless_json(&draft.render(None)).into_owned()
 }

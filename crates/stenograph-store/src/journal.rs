@@ -150,7 +150,7 @@ pub fn end_line(end: &RecordingEnd, time: Time<'static>) -> Event<'static> {
 
 /// The line that states that the documents of a recording are complete. Later changes to them are not undone.
 pub(crate) fn completed_line(time: Time<'static>) -> Event<'static> {
-    fact("{\"settled\":true}".to_owned(), time)
+    fact(Draft::new().with("settled", true).render(None), time)
 }
 
 /// A line by which the recorder divides a journal into recordings.

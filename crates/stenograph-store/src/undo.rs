@@ -8,8 +8,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stenograph::json::Draft;
 use stenograph::json::Object;
-use stenograph::text::quote;
 
 use crate::edit::{EditOutput, FileEdit, FileState, FileStateBuilder};
 use crate::error::{Error, Place, Problem};
@@ -137,9 +137,11 @@ pub(crate) fn save_undo_bytes(
 
 impl UndoStep<'_> {
     fn header_line(&self) -> String {
-        let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.fingerprint));
-        let (before, after) = (state(self.before), state(self.after));
-        format!("{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{before},\"after\":{after}}}\n", quote(self.by.name()))
+        let state = |state: &FileState| Draft::new().with("size", state.size).with("xxh3", &state.fingerprint);
+        let mut draft = Draft::new().with("steno_undo", VERSION).with("by", self.by.name());
+        draft.nest("before", state(self.before));
+        draft.nest("after", state(self.after));
+        draft.render(None) + "\n"
     }
 }
 

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{self, By, CallDetail, Ledger, LedgerBuilder, Prices, Question};
+use stenograph::ledger::{self, By, CallDetail, Ledger, LedgerBuilder, Prices, UsageQuery};
 use stenograph_store::discover::Places;
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::usage::{UsageRequest, UsageRunReport, UseIndex, pages};
@@ -147,7 +147,7 @@ fn describe(ledger: &Ledger, calls: CallDetail) -> String {
         if by == By::Tool && calls == CallDetail::Numbers {
             continue;
         }
-        let mut question = Question {
+        let mut question = UsageQuery {
             by,
             then_by: None,
             zone: jiff::tz::TimeZone::UTC,

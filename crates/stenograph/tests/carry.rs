@@ -25,13 +25,13 @@ fn format(name: &str) -> &'static dyn Format {
 
 fn carrying_file() -> String {
     let mut out = Vec::new();
-    convert(format("chibi"), &mut SOURCE.as_bytes(), format("steno"), &mut out, Carry::Along).expect("converts");
+    convert(format("chibi"), &mut SOURCE.as_bytes(), format("steno"), &mut out, Carry::Embed).expect("converts");
     String::from_utf8(out).expect("is UTF-8")
 }
 
 fn back(carried: &str) -> (String, ConversionMethod) {
     let mut out = Vec::new();
-    let outcome = convert(format("steno"), &mut carried.as_bytes(), format("chibi"), &mut out, Carry::Not);
+    let outcome = convert(format("steno"), &mut carried.as_bytes(), format("chibi"), &mut out, Carry::Omit);
     (String::from_utf8(out).expect("is UTF-8"), outcome.expect("converts").method)
 }
 
@@ -92,7 +92,7 @@ const SESSION: &str = concat!(
 /// Converts the session to a format that carries it, replaces one text outside the carried source, and converts back.
 fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, ConversionMethod, bool)> {
     let mut out = Vec::new();
-    convert(format("claude-code"), &mut SESSION.as_bytes(), format(name), &mut out, Carry::Along).ok()?;
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format(name), &mut out, Carry::Embed).ok()?;
     let carried = String::from_utf8(out).expect("is UTF-8");
     // The carried source has the same words: edit only the text outside it.
     let mut edited = String::new();
@@ -110,7 +110,7 @@ fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, Conversio
     edited.push_str(&rest.replace(from, to));
     let mut back = Vec::new();
     let outcome =
-        convert(format(name), &mut edited.as_bytes(), format("claude-code"), &mut back, Carry::Not).expect("converts");
+        convert(format(name), &mut edited.as_bytes(), format("claude-code"), &mut back, Carry::Omit).expect("converts");
     Some((String::from_utf8(back).expect("is UTF-8"), outcome.method, outcome.losses.is_lossy()))
 }
 
@@ -137,7 +137,7 @@ fn an_edit_survives_every_carrying_format_and_nothing_else_changes() {
 #[test]
 fn respelling_the_json_of_a_file_is_not_an_edit() {
     let mut out = Vec::new();
-    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut out, Carry::Embed).expect("converts");
     let respelled: Vec<String> = String::from_utf8(out)
         .expect("is UTF-8")
         .lines()
@@ -145,7 +145,7 @@ fn respelling_the_json_of_a_file_is_not_an_edit() {
         .collect();
     let mut back = Vec::new();
     let file = respelled.join("\n") + "\n";
-    let outcome = convert(format("codex"), &mut file.as_bytes(), format("claude-code"), &mut back, Carry::Not);
+    let outcome = convert(format("codex"), &mut file.as_bytes(), format("claude-code"), &mut back, Carry::Omit);
     assert_eq!(outcome.expect("converts").method, ConversionMethod::Restored);
     assert_eq!(String::from_utf8(back).expect("is UTF-8"), SESSION);
 }
@@ -157,16 +157,16 @@ fn a_forwarded_source_is_restored() {
         let outcome = convert(format(from), &mut { source }, format(to), &mut out, carry).expect("converts");
         (out, outcome)
     };
-    let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Along);
+    let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Embed);
     assert_eq!(outcome.carries.as_deref(), Some("claude-code"));
     // Converting back gives only the carried source.
-    let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Along);
+    let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Embed);
     assert_eq!((outcome.method, outcome.carries), (ConversionMethod::Restored, None));
     assert_eq!(back, SESSION.as_bytes());
     // Converting further embeds the same source in the next file.
-    let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Along);
+    let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Embed);
     assert_eq!((outcome.method, outcome.carries.as_deref()), (ConversionMethod::Written, Some("claude-code")));
-    assert_eq!(converted("codex", &codex, "claude-code", Carry::Not).0, SESSION.as_bytes());
+    assert_eq!(converted("codex", &codex, "claude-code", Carry::Omit).0, SESSION.as_bytes());
 }
 
 /// The session with a record at its end that has no place in any other format.
@@ -179,7 +179,7 @@ fn with_closing_record() -> String {
 fn records_added_after_a_carried_source_come_after_all_of_it() {
     let source = with_closing_record();
     let mut out = Vec::new();
-    convert(format("claude-code"), &mut source.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
+    convert(format("claude-code"), &mut source.as_bytes(), format("codex"), &mut out, Carry::Embed).expect("converts");
     let message = |role: &str, kind: &str, text: &str| {
         format!(
             "{{\"timestamp\":\"2026-03-02T09:20:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
@@ -189,7 +189,7 @@ fn records_added_after_a_carried_source_come_after_all_of_it() {
     let more = message("user", "input_text", "And the reeds?") + &message("assistant", "output_text", "They rustle.");
     let continued = String::from_utf8(out).expect("is UTF-8") + &more;
     let mut back = Vec::new();
-    let outcome = convert(format("codex"), &mut continued.as_bytes(), format("claude-code"), &mut back, Carry::Not)
+    let outcome = convert(format("codex"), &mut continued.as_bytes(), format("claude-code"), &mut back, Carry::Omit)
         .expect("converts");
     let back = String::from_utf8(back).expect("is UTF-8");
     let new = back.strip_prefix(&source).expect("the old file comes first");
@@ -206,14 +206,14 @@ fn records_added_after_a_carried_source_come_after_all_of_it() {
 #[test]
 fn forwarding_does_not_hide_an_edit() {
     let mut first = Vec::new();
-    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Along)
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Embed)
         .expect("converts");
     let edited = String::from_utf8(first).expect("is UTF-8").replacen("Look around.", "Look back.", 1);
     let mut second = Vec::new();
-    convert(format("codex"), &mut edited.as_bytes(), format("chibi"), &mut second, Carry::Along).expect("converts");
+    convert(format("codex"), &mut edited.as_bytes(), format("chibi"), &mut second, Carry::Embed).expect("converts");
     let mut back = Vec::new();
     let outcome =
-        convert(format("chibi"), &mut second.as_slice(), format("codex"), &mut back, Carry::Not).expect("converts");
+        convert(format("chibi"), &mut second.as_slice(), format("codex"), &mut back, Carry::Omit).expect("converts");
     assert_eq!((outcome.method, String::from_utf8(back).expect("is UTF-8")), (ConversionMethod::Restored, edited));
 }
 
@@ -268,14 +268,14 @@ fn a_carrying_file_is_detected_as_its_own_format() {
             let bytes = fs::read(&path).expect("can be read");
             for to in FORMATS.iter().filter(|to| to.info().traits.carries && to.info().name != from.info().name) {
                 let mut there = Vec::new();
-                if convert(*from, &mut bytes.as_slice(), *to, &mut there, Carry::Along).is_err() || there.is_empty() {
+                if convert(*from, &mut bytes.as_slice(), *to, &mut there, Carry::Embed).is_err() || there.is_empty() {
                     continue;
                 }
                 let found = Registry::built_in().detect(&there);
                 let known = matches!(&found, Detected::Format(found) if found.info().name == to.info().name);
                 assert!(known, "{} as {}: {found:?}", path.display(), to.info().name);
                 let mut back = Vec::new();
-                convert(*to, &mut there.as_slice(), *from, &mut back, Carry::Not).expect("converts back");
+                convert(*to, &mut there.as_slice(), *from, &mut back, Carry::Omit).expect("converts back");
                 assert!(back == bytes, "{} through {}", path.display(), to.info().name);
                 tried += 1;
             }

@@ -92,9 +92,9 @@ fn an_edit_is_merged_in_the_spelling_of_the_source_or_reported() {
         let notes = stenograph::read::all(format(of), &source).notes.len();
         let known = types_of(&String::from_utf8_lossy(&source));
         for through in FORMATS.into_iter().filter(|through| *through != of) {
-            let (carried, _) = converted(of, &source, through, Carry::Along);
+            let (carried, _) = converted(of, &source, through, Carry::Embed);
             for (record, edited) in each_edit(&carried) {
-                let (back, outcome) = converted(through, edited.as_bytes(), of, Carry::Not);
+                let (back, outcome) = converted(through, edited.as_bytes(), of, Carry::Omit);
                 let what = format!("{of} through {through}: {record}");
                 assert_eq!(types_of(&back).difference(&known).next(), None, "{what}");
                 assert!(stenograph::read::all(format(of), back.as_bytes()).notes.len() <= notes, "{what}");
@@ -106,12 +106,12 @@ fn an_edit_is_merged_in_the_spelling_of_the_source_or_reported() {
 
 #[test]
 fn an_edit_of_a_restatement_is_reported() {
-    let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Along);
+    let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Embed);
     let edits = each_edit(&carried);
     let repeats = edits.iter().filter(|(record, _)| record["payload"]["type"] == "user_message");
     let mut count = 0;
     for (_, edited) in repeats {
-        let (back, outcome) = converted("codex", edited.as_bytes(), "claude-code", Carry::Not);
+        let (back, outcome) = converted("codex", edited.as_bytes(), "claude-code", Carry::Omit);
         assert!(!back.contains(MARK));
         let why = "edited, but it only repeats another record";
         let found = outcome.losses.losses.get(&(Kind::Message, String::new(), LossKind::Dropped { why }));
@@ -123,7 +123,7 @@ fn an_edit_of_a_restatement_is_reported() {
 
 #[test]
 fn an_edit_of_a_record_and_its_restatement_is_one_edit() {
-    let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Along);
+    let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Embed);
     let edited: Vec<String> = carried
         .lines()
         .map(|line| {
@@ -133,7 +133,7 @@ fn an_edit_of_a_record_and_its_restatement_is_one_edit() {
             if is_user_text && edit(&mut record) { record.to_string() } else { line.to_owned() }
         })
         .collect();
-    let (back, outcome) = converted("codex", (edited.join("\n") + "\n").as_bytes(), "claude-code", Carry::Not);
+    let (back, outcome) = converted("codex", (edited.join("\n") + "\n").as_bytes(), "claude-code", Carry::Omit);
     assert!(back.contains(MARK));
     assert!(!outcome.losses.to_json().contains("only repeats"), "{}", outcome.losses.to_json());
 }
@@ -141,14 +141,14 @@ fn an_edit_of_a_record_and_its_restatement_is_one_edit() {
 #[test]
 fn blocks_added_to_a_list_become_blocks_of_the_source_format() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"Where is the heron?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},"uuid":"9d2f6c1e-0000-4000-8000-000000000001","timestamp":"2026-03-02T09:14:05.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#;
-    let (carried, _) = converted("claude-code", format!("{line}\n").as_bytes(), "codex", Carry::Along);
+    let (carried, _) = converted("claude-code", format!("{line}\n").as_bytes(), "codex", Carry::Embed);
     let edited = carried.replacen(
         r#"{"type":"input_text","text":"Where is the heron?"}"#,
         r#"{"type":"input_text","text":"Look."},{"type":"input_text","text":"Where is the heron?"}"#,
         1,
     );
     assert_ne!(edited, carried);
-    let (back, _) = converted("codex", edited.as_bytes(), "claude-code", Carry::Not);
+    let (back, _) = converted("codex", edited.as_bytes(), "claude-code", Carry::Omit);
     let record: Value = serde_json::from_str(back.lines().next().expect("has a line")).expect("is JSON");
     let content = serde_json::json!([
         {"type": "text", "text": "Look."},

@@ -49,7 +49,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     }
     for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
         let (mut out, mut source) = (Vec::new(), bytes.as_slice());
-        let Ok(outcome) = convert(format, &mut source, *to, &mut out, Carry::Not) else { continue };
+        let Ok(outcome) = convert(format, &mut source, *to, &mut out, Carry::Omit) else { continue };
         let written = all(*to, &out).events;
         let unanswered = lost_answers(&events, &written);
         let dropped = |(key, count): (&(Kind, String, LossKind), &Count)| match key {

@@ -211,7 +211,7 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
 fn native(format: &'static dyn Format, source: &[u8]) -> Result<(), Failed> {
     for to in Registry::built_in().targets().filter(|to| to.info().name != format.info().name) {
         let mut out = Vec::new();
-        let outcome = convert(format, &mut { source }, to, &mut out, Carry::Not)?;
+        let outcome = convert(format, &mut { source }, to, &mut out, Carry::Omit)?;
         // Notes about a text apply wherever the text is written.
         let about_texts = [NoteKind::BadUtf8, NoteKind::LoneSurrogate, NoteKind::Ambiguous, NoteKind::OrphanResult];
         // Extra fields in a native stream return to their own format as they were, whether we know them or not.

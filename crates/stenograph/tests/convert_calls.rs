@@ -67,7 +67,7 @@ fn with_early_results() -> String {
 fn a_result_recorded_before_its_call_belongs_to_that_call() {
     let source = with_early_results();
     for to in ["openai-chat", "chibi-requests", "cycod-trajectory", "codex", "chibi", "leslie", "devflow"] {
-        let (out, outcome) = converted("claude-code", &source, to, Carry::Not);
+        let (out, outcome) = converted("claude-code", &source, to, Carry::Omit);
         assert!(!out.contains("not called"), "{to}: {out}");
         let events = all(format(to), out.as_bytes()).events;
         let mut calls = Vec::new();
@@ -92,19 +92,19 @@ fn a_buffered_result_is_carried_too() {
     let source = with_early_results();
     for (to, next) in [("codex", "chibi"), ("chibi", "openai-chat"), ("openai-chat", "codex"), ("steno", "openai-chat")]
     {
-        let (there, _) = converted("claude-code", &source, to, Carry::Along);
-        assert_eq!(converted(to, &there, "claude-code", Carry::Not).0, source, "{to}");
-        let (further, _) = converted(to, &there, next, Carry::Along);
-        assert_eq!(converted(next, &further, "claude-code", Carry::Not).0, source, "{to} {next}");
+        let (there, _) = converted("claude-code", &source, to, Carry::Embed);
+        assert_eq!(converted(to, &there, "claude-code", Carry::Omit).0, source, "{to}");
+        let (further, _) = converted(to, &there, next, Carry::Embed);
+        assert_eq!(converted(next, &further, "claude-code", Carry::Omit).0, source, "{to} {next}");
     }
 }
 
 #[test]
 fn the_source_format_and_the_native_one_keep_the_order_of_the_source() {
     let source = with_early_results();
-    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Not);
+    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Omit);
     assert!(!outcome.losses.is_reordered());
-    let (back, _) = converted("steno", &native, "claude-code", Carry::Not);
+    let (back, _) = converted("steno", &native, "claude-code", Carry::Omit);
     let ids = |text: &str| -> Vec<Option<String>> {
         let events = all(format("claude-code"), text.as_bytes()).events;
         events.iter().map(|event| event.id.as_deref().map(str::to_owned)).collect()
@@ -141,16 +141,16 @@ fn left_out(outcome: &Outcome, kind: &str, field: &str, why: &str) -> u64 {
 fn a_nested_record_without_a_place_in_the_target_is_reported() {
     let source = with_nested_record();
     for to in ["codex", "chibi", "openai-chat"] {
-        let (_, outcome) = converted("claude-code", &source, to, Carry::Not);
+        let (_, outcome) = converted("claude-code", &source, to, Carry::Omit);
         for (kind, field) in [("message", ""), ("tool_call", ""), ("fact", ""), ("message", "usage")] {
             assert_eq!(left_out(&outcome, kind, field, "in a side conversation"), 1, "{to} {kind} {field}");
             assert_eq!(left_out(&outcome, kind, field, "repeats another record"), 0, "{to} {kind} {field}");
         }
         assert!(outcome.losses.is_lossy());
     }
-    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Not);
+    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Omit);
     assert!(!outcome.losses.is_lossy(), "{:?}", outcome.losses.summary());
-    let (_, outcome) = converted("steno", &native, "codex", Carry::Not);
+    let (_, outcome) = converted("steno", &native, "codex", Carry::Omit);
     assert_eq!(left_out(&outcome, "tool_call", "", "in a side conversation"), 1);
 }
 
@@ -159,7 +159,7 @@ fn a_progress_report_is_not_reported_as_a_repetition() {
     let hook = nested(3)
         .replace("\"type\":\"agent_progress\"", "\"type\":\"hook_progress\"")
         .replace("\"message\"", "\"hook\"");
-    let (_, outcome) = converted("claude-code", &(with_nested_record() + &hook), "codex", Carry::Not);
+    let (_, outcome) = converted("claude-code", &(with_nested_record() + &hook), "codex", Carry::Omit);
     assert_eq!(left_out(&outcome, "fact", "", "repeats another record"), 0);
     assert_eq!(left_out(&outcome, "fact", "", "repeats another record or reports on it"), 1);
 }
@@ -170,7 +170,7 @@ fn a_nested_record_is_a_repetition_if_the_source_has_it_too() {
     let own = own.and_then(|inner| inner.split_once("},\"type\":\"agent_progress\"").map(|(own, _)| own.to_owned()));
     let own = own.expect("a nested record") + ",\"isSidechain\":true,\"agentId\":\"a1\"}\n";
     assert!(stenograph::json::is_valid(own.trim_end()), "{own}");
-    let (_, outcome) = converted("claude-code", &(with_nested_record() + &own), "codex", Carry::Not);
+    let (_, outcome) = converted("claude-code", &(with_nested_record() + &own), "codex", Carry::Omit);
     assert_eq!(left_out(&outcome, "fact", "", "repeats another record"), 1);
     assert_eq!(left_out(&outcome, "tool_call", "", "in a side conversation"), 1);
 }
@@ -183,9 +183,9 @@ fn arguments_that_are_an_object_are_the_input_of_the_call() {
     let source = item(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."}]}"#)
         + &item(r#"{"type":"function_call","name":"shell","arguments":{"command":["ls"]},"call_id":"call_1"}"#)
         + &item(r#"{"type":"function_call_output","call_id":"call_1","output":"a.txt"}"#);
-    let (out, _) = converted("codex", &source, "claude-code", Carry::Not);
+    let (out, _) = converted("codex", &source, "claude-code", Carry::Omit);
     assert!(out.contains(r#""input":{"command":["ls"]}"#), "{out}");
-    let (native, _) = converted("codex", &source, "steno", Carry::Not);
-    let (back, _) = converted("steno", &native, "codex", Carry::Not);
+    let (native, _) = converted("codex", &source, "steno", Carry::Omit);
+    let (back, _) = converted("steno", &native, "codex", Carry::Omit);
     assert!(back.contains(r#""arguments":{"command":["ls"]}"#), "{back}");
 }

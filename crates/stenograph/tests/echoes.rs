@@ -164,7 +164,7 @@ fn a_carried_source_does_not_keep_edited_text() {
         Registry::built_in().named("steno").expect("is there"),
     );
     let mut carried = Vec::new();
-    convert(from, &mut ROLLOUT.as_bytes(), to, &mut carried, Carry::Along).expect("converts");
+    convert(from, &mut ROLLOUT.as_bytes(), to, &mut carried, Carry::Embed).expect("converts");
     let carried = String::from_utf8(carried).expect("is UTF-8");
     assert!(carried.contains("a secret"));
     let (text, _) = edited("steno", &carried, |events, plan| snip(events, plan, Kind::ToolResult));

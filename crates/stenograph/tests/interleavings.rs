@@ -154,7 +154,7 @@ fn contents(events: &[Event<'_>]) -> Vec<String> {
 fn converted(source: &str, to: &str) -> (Vec<String>, Outcome) {
     let (from, to) = (Registry::built_in().named("claude-code").unwrap(), Registry::built_in().named(to).unwrap());
     let mut out = Vec::new();
-    let outcome = convert(from, &mut source.as_bytes(), to, &mut out, Carry::Not).unwrap();
+    let outcome = convert(from, &mut source.as_bytes(), to, &mut out, Carry::Omit).unwrap();
     (contents(&all(to, &out).events), outcome)
 }
 

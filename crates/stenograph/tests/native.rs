@@ -18,7 +18,7 @@ fn format(name: &str) -> &'static dyn Format {
 
 fn converted(from: &str, source: &[u8], to: &str) -> String {
     let (mut out, mut source) = (Vec::new(), source);
-    convert(format(from), &mut source, format(to), &mut out, Carry::Not).expect("converts");
+    convert(format(from), &mut source, format(to), &mut out, Carry::Omit).expect("converts");
     String::from_utf8(out).expect("is UTF-8")
 }
 

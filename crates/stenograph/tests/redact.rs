@@ -165,7 +165,7 @@ fn nothing_that_was_planted_is_left_in_any_format() {
     for format in FORMATS {
         let name = format.info().name;
         let mut source = Vec::new();
-        if convert(*steno, &mut native.as_bytes(), *format, &mut source, Carry::Not).is_err() {
+        if convert(*steno, &mut native.as_bytes(), *format, &mut source, Carry::Omit).is_err() {
             continue;
         }
         let present: Vec<&String> = secrets.iter().filter(|secret| has(&source, secret)).collect();
@@ -191,14 +191,14 @@ fn a_carried_source_is_redacted_too() {
     let (native, secrets) = session();
     let named = |name: &str| *FORMATS.iter().find(|format| format.info().name == name).unwrap();
     let mut source = Vec::new();
-    convert(named("steno"), &mut native.as_bytes(), named("claude-code"), &mut source, Carry::Along).unwrap();
+    convert(named("steno"), &mut native.as_bytes(), named("claude-code"), &mut source, Carry::Embed).unwrap();
     let (redacted, _) = redact(&source, RecordSyntax::Json);
     let left: Vec<&String> = secrets.iter().filter(|secret| has(&redacted, secret)).collect();
     assert!(left.is_empty(), "{} left: {:?}", left.len(), left.first());
     // And the other way around: what is carried is the redacted source.
     let (clean, _) = redact(native.as_bytes(), RecordSyntax::Json);
     let mut carried = Vec::new();
-    convert(named("steno"), &mut clean.as_slice(), named("claude-code"), &mut carried, Carry::Along).unwrap();
+    convert(named("steno"), &mut clean.as_slice(), named("claude-code"), &mut carried, Carry::Embed).unwrap();
     assert!(!secrets.iter().any(|secret| has(&carried, secret)));
 }
 

@@ -105,7 +105,7 @@ fn a_carrying_file_matches_the_schema() {
     for path in fixtures("chibi") {
         let mut out = Vec::new();
         let source = fs::read(&path).unwrap();
-        convert::convert(chibi, &mut source.as_slice(), native, &mut out, convert::Carry::Along).unwrap();
+        convert::convert(chibi, &mut source.as_slice(), native, &mut out, convert::Carry::Embed).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.contains("\"seal\"")));
         check(&path, text.lines());

@@ -195,7 +195,7 @@ fn written(sources: &[Source]) -> Result<Vec<Source>, Failure> {
                 return Err(format!("there is no format {from} or {to}").into());
             };
             let mut bytes = Vec::new();
-            convert(from, &mut source.bytes.as_slice(), to, &mut bytes, Carry::Not)?;
+            convert(from, &mut source.bytes.as_slice(), to, &mut bytes, Carry::Omit)?;
             // Without ids of its own, it would be a copy of the session it is converted from, which counts once.
             written.push(Source { bytes, slots: Vec::new(), salt: 1, place });
         }

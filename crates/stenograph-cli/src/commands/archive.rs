@@ -106,12 +106,9 @@ pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     output.say(&format!("hint: to include it again, run steno archive unforget {}", output::harmless_line(first)));
 }
 
-fn warnings_json(warnings: &[Warning]) -> String {
+pub(super) fn warnings_json(warnings: &[Warning]) -> String {
     let warning = |warning: &Warning| {
-        let mut draft = Draft::new();
-        draft.set_str("path", &warning.path.display().to_string());
-        draft.set_str("text", &warning.text);
-        draft.render(None)
+        Draft::new().with("path", warning.path.display().to_string()).with("text", &warning.text).render(None)
     };
     format!("[{}]", warnings.iter().map(warning).collect::<Vec<_>>().join(","))
 }

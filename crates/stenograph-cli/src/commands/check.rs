@@ -7,6 +7,7 @@ mod secrets;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use stenograph::json::Draft;
 use stenograph::laws::{Broken, Effort, applying};
 use stenograph::model::{Event, Kind, Note, Span};
 use stenograph::read::Sink;
@@ -87,8 +88,8 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Exit
         Ok(input) => input,
         Err(error) => {
             if options.json {
-                let file = quote(&path.display().to_string());
-                output.line(&format!("{{\"file\":{}{}}}", harmless_json(&file), error_json(&error)))?;
+                let draft = Draft::new().with("file", path.display().to_string());
+                output.line(&harmless_json(&with_error(draft, &error).render(None)))?;
             }
             return Err(error);
         }
@@ -206,16 +207,14 @@ fn finish_json(
     laws: Option<Result<Vec<Broken>, CommandError>>,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
-    let events: Vec<String> =
-        counts.events.iter().map(|(kind, count)| format!("{}:{count}", quote(kind.name()))).collect();
-    let (count, records, events) = (counts.notes_count, counts.records, events.join(","));
-    let mut json = format!("],\"notes_count\":{count},\"records\":{records},\"events\":{{{events}}}");
-    let mut status = if count > 0 { ExitStatus::No } else { ExitStatus::Done };
+    let mut draft = Draft::new().with("notes_count", counts.notes_count).with("records", counts.records);
+    draft
+        .nest("events", counts.events.iter().fold(Draft::new(), |draft, (kind, count)| draft.with(kind.name(), count)));
+    let mut status = if counts.notes_count > 0 { ExitStatus::No } else { ExitStatus::Done };
     let mut failed = read.err();
     match laws {
         Some(Ok(broken)) => {
-            let list: Vec<String> = broken.iter().map(broken_json).collect();
-            json.push_str(&format!(",\"laws_broken\":[{}]", list.join(",")));
+            draft.set_list("laws_broken", broken.iter().map(broken_json));
             if !broken.is_empty() {
                 status = ExitStatus::Error;
             }
@@ -224,21 +223,24 @@ fn finish_json(
         None => {}
     }
     if let Some(error) = &failed {
-        json.push_str(&error_json(error));
+        draft = with_error(draft, error);
     }
-    output.line(&format!("{json}}}"))?;
+    // The object began with the list of notes.
+    let rest = draft.render(None);
+    output.line(&format!("],{}", harmless_json(rest.trim_start_matches('{'))))?;
     failed.map_or(Ok(status), Err)
 }
 
-fn error_json(error: &CommandError) -> String {
-    let hints: Vec<String> = error.hints().iter().map(|hint| quote(hint)).collect();
-    harmless_json(&format!(",\"error\":{},\"hints\":[{}]", quote(error.message()), hints.join(","))).into_owned()
+fn with_error<'a>(draft: Draft<'a>, error: &CommandError) -> Draft<'a> {
+    draft.with("error", error.message()).with("hints", error.hints())
 }
 
 fn broken_json(broken: &Broken) -> String {
-    let place = broken.at.map(|at| format!(",\"line\":{},\"offset\":{}", at.line, at.offset)).unwrap_or_default();
-    let json = format!("{{\"law\":{},\"what\":{}{place}}}", quote(broken.law), quote(&broken.what));
-    harmless_json(&json).into_owned()
+    let mut draft = Draft::new().with("law", broken.law).with("what", &broken.what);
+    if let Some(at) = broken.at {
+        draft = draft.with("line", at.line).with("offset", at.offset);
+    }
+    draft.render(None)
 }
 
 fn report(input: &TranscriptInput, counts: &FileCounts, output: &mut Output<'_>) -> Result<(), CommandError> {

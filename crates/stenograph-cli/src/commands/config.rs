@@ -2,7 +2,7 @@
 
 mod folder;
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 
 use crate::config::{self, Config, ConfigScope, ConfigSource, SETTINGS, Setting, Value};
 use crate::error::{CommandError, ExitStatus};
@@ -240,8 +240,8 @@ fn unset(
     let (path, was) = config::unset(scope, setting)?;
     match (form, was) {
         (OutputForm::Json, _) => {
-            let (key, file) = (quote(setting.key), quote(&path.display().to_string()));
-            output.line(&harmless_json(&format!("{{\"key\":{key},\"removed\":{was},\"file\":{file}}}")))?;
+            let draft = Draft::new().with("key", setting.key).with("removed", was);
+            output.line(&harmless_json(&draft.with("file", path.display().to_string()).render(None)))?;
         }
         (OutputForm::People, true) => output.say(&format!("{} removed from {}", setting.key, path.display())),
         (OutputForm::People, false) => output.say(&format!("{} is not set in {}", setting.key, path.display())),
@@ -255,18 +255,19 @@ fn json(setting: &Setting, found: &FoundValue) -> String {
         Value::Patterns(patterns) => super::archive::strings_json(patterns),
     };
     let (value, origin, file) = match found {
-        None => ("null".to_owned(), "none", "null".to_owned()),
-        Some((value, ConfigSource::Default)) => (spelled(value), "default", "null".to_owned()),
-        Some((value, ConfigSource::Environment)) => (spelled(value), "environment", "null".to_owned()),
+        None => ("null".to_owned(), "none", None),
+        Some((value, ConfigSource::Default)) => (spelled(value), "default", None),
+        Some((value, ConfigSource::Environment)) => (spelled(value), "environment", None),
         Some((value, ConfigSource::SettingsFile(scope, path))) => {
-            (spelled(value), scope.name(), quote(&path.display().to_string()))
+            (spelled(value), scope.name(), Some(path.display().to_string()))
         }
     };
-    format!(
-        "{{\"key\":{},\"value\":{value},\"origin\":{},\"file\":{file},\"variable\":{},\"about\":{}}}",
-        quote(setting.key),
-        quote(origin),
-        quote(setting.variable),
-        quote(setting.about)
-    )
+    Draft::new()
+        .with("key", setting.key)
+        .with_json("value", value)
+        .with("origin", origin)
+        .with("file", file)
+        .with("variable", setting.variable)
+        .with("about", setting.about)
+        .render(None)
 }

@@ -65,8 +65,8 @@ pub struct Options {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let to = input::format_named(&options.to)?;
-    let carry = if options.carry { Carry::Along } else { Carry::Not };
-    if carry == Carry::Along && !to.info().traits.carries {
+    let carry = if options.carry { Carry::Embed } else { Carry::Omit };
+    if carry == Carry::Embed && !to.info().traits.carries {
         let carriers = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
         let carriers: Vec<&str> = carriers.map(|info| info.name).collect();
         return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())

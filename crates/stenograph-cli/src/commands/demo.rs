@@ -69,7 +69,7 @@ fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format)
     let file = if own { format!("demo.{}", info.extension) } else { format!("demo.{}.{}", info.name, info.extension) };
     let mut out = NewFile::options().existing(Existing::Replaced).create(&folder.join(&file), [])?;
     let outcome =
-        convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not).map_err(std::io::Error::from)?;
+        convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Omit).map_err(std::io::Error::from)?;
     out.commit()?;
     if info.name == native.info().name {
         // The other files derive from this one, and programs that find all of them take the oldest for the original.

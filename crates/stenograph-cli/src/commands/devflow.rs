@@ -8,7 +8,7 @@ mod list;
 mod restore;
 
 use clap::Subcommand;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{Base, index};
 use stenograph_store::systems::devflow::archive::Maintenance;
@@ -95,11 +95,12 @@ fn print_action(
     let (key, value) = &run_action.about;
     match form {
         OutputForm::Json => {
-            let dry = if effect == Effect::DryRun { ",\"dryRun\":true" } else { "" };
-            let (action, run, value) =
-                (quote(&run_action.action.replace(' ', "-")), quote(run_action.run), quote(value));
-            let json = format!("{{\"action\":{action},\"runId\":{run},\"{key}\":{value}{dry}}}");
-            output.line(&harmless_json(&json))?;
+            let draft = Draft::new().with("action", run_action.action.replace(' ', "-"));
+            let mut draft = draft.with("runId", run_action.run).with(*key, value);
+            if effect == Effect::DryRun {
+                draft = draft.with("dryRun", true);
+            }
+            output.line(&harmless_json(&draft.render(None)))?;
         }
         OutputForm::People => {
             let done = match effect {

@@ -2,7 +2,7 @@
 
 use stenograph::format::FormatInfo;
 use stenograph::formats::FORMATS;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle};
@@ -53,17 +53,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 fn json(info: &FormatInfo) -> String {
-    let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
-    format!(
-        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":{},\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{},\"lines\":{}}}",
-        quote(info.name),
-        quote(info.title),
-        !info.own_only,
-        quote(info.extension),
-        homes.join(","),
-        info.resume.map_or_else(|| "null".to_owned(), quote),
-        quote(info.spec),
-        info.traits.carries,
-        info.framing.allows_lines()
-    )
+    Draft::new()
+        .with("name", info.name)
+        .with("title", info.title)
+        .with("reads", true)
+        .with("writes", !info.own_only)
+        .with("extension", info.extension)
+        .with("homes", info.homes)
+        .with("resume", info.resume)
+        .with("spec", info.spec)
+        .with("carries", info.traits.carries)
+        .with("lines", info.framing.allows_lines())
+        .render(None)
 }

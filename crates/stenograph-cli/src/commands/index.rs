@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Unknown;
 use stenograph_store::index::{
@@ -13,7 +13,7 @@ use stenograph_store::index::{
 };
 use stenograph_store::{Error, Problem};
 
-use super::archive::{print_continued, strings_json};
+use super::archive::{print_continued, warnings_json};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
@@ -234,15 +234,11 @@ fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
 }
 
 fn passed_over_json(passed_over: &PassedOver) -> String {
-    let groups: Vec<String> = passed_over
-        .groups()
-        .map(|(folder, ending, reason, count)| {
-            let folder = store::path_json(folder);
-            let (ending, reason) = (quote(ending), quote(reason.name()));
-            format!("{{\"folder\":{folder},\"ending\":{ending},\"reason\":{reason},\"count\":{count}}}")
-        })
-        .collect();
-    format!("{{\"count\":{},\"groups\":[{}]}}", passed_over.count(), groups.join(","))
+    let groups = passed_over.groups().map(|(folder, ending, reason, count)| {
+        let draft = Draft::new().with("folder", folder.display().to_string()).with("ending", ending);
+        draft.with("reason", reason.name()).with("count", count).render(None)
+    });
+    Draft::new().with("count", passed_over.count()).with_list("groups", groups).render(None)
 }
 
 fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
@@ -322,7 +318,7 @@ fn list_unknown(store: &Store, options: &Options, output: &mut Output<'_>) -> Re
     let catalogue = store.catalogue()?;
     let (unknown, unrecognised) = (catalogue.unknown(0)?, catalogue.unrecognised()?);
     if options.json {
-        output.line(&harmless_json(&format!("{{{}}}", unknown_json(&unknown, &unrecognised))))?;
+        output.line(&harmless_json(&with_unknown(Draft::new(), &unknown, &unrecognised).render(None)))?;
     } else if unknown.is_empty() && unrecognised.is_empty() {
         output.say("all records are of known types");
     } else {
@@ -333,54 +329,40 @@ fn list_unknown(store: &Store, options: &Options, output: &mut Output<'_>) -> Re
 
 fn json(report: &IndexReport) -> String {
     let made = match &report.made {
-        None => "null".to_owned(),
-        Some(IndexCreation::First) => "\"first\"".to_owned(),
-        Some(IndexCreation::Rebuilt(reason)) => quote(reason),
+        None => None,
+        Some(IndexCreation::First) => Some("first"),
+        Some(IndexCreation::Rebuilt(reason)) => Some(reason.as_str()),
     };
-    let warnings: Vec<String> = report
-        .warnings
-        .iter()
-        .map(|warning| format!("{{\"path\":{},\"text\":{}}}", store::path_json(&warning.path), quote(&warning.text)))
-        .collect();
-    format!(
-        "{{\"found\":{},\"new\":{},\"grown\":{},\"rewritten\":{},\"moved\":{},\"copies\":{},\"gone\":{},\"unchanged\":{},\
-         \"strangers\":{},\"forgotten\":{},\"continued\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"passed_over\":{},\"remarks\":[{}]}}",
-        report.found,
-        report.added,
-        report.grown,
-        report.rewritten,
-        report.moved,
-        report.copies,
-        report.gone,
-        report.unchanged,
-        report.non_transcripts,
-        report.forgotten,
-        strings_json(&report.continued),
-        report.bytes,
-        report.events,
-        report.archived_bytes,
-        report.stopped,
-        unknown_json(&report.unknown, &report.unrecognised),
-        passed_over_json(&report.passed_over),
-        warnings.join(","),
-    )
+    let draft = Draft::new()
+        .with("found", report.found)
+        .with("new", report.added)
+        .with("grown", report.grown)
+        .with("rewritten", report.rewritten)
+        .with("moved", report.moved)
+        .with("copies", report.copies)
+        .with("gone", report.gone)
+        .with("unchanged", report.unchanged)
+        .with("strangers", report.non_transcripts)
+        .with("forgotten", report.forgotten)
+        .with("continued", &report.continued)
+        .with("bytes", report.bytes)
+        .with("events", report.events)
+        .with("kept", report.archived_bytes)
+        .with("made", made)
+        .with("stopped", report.stopped);
+    with_unknown(draft, &report.unknown, &report.unrecognised)
+        .with_json("passed_over", passed_over_json(&report.passed_over))
+        .with_json("remarks", warnings_json(&report.warnings))
+        .render(None)
 }
 
-fn unknown_json(unknown: &[Unknown], unrecognised: &[(PathBuf, String)]) -> String {
-    let unknown: Vec<String> = unknown
-        .iter()
-        .map(|Unknown { format, name, count, sources, path, line, .. }| {
-            format!(
-                "{{\"format\":{},\"type\":{},\"count\":{count},\"sources\":{sources},\"path\":{},\"line\":{line}}}",
-                quote(format),
-                quote(name),
-                store::path_json(path)
-            )
-        })
-        .collect();
-    let unrecognised: Vec<String> = unrecognised
-        .iter()
-        .map(|(path, expected)| format!("{{\"path\":{},\"expected\":{}}}", store::path_json(path), quote(expected)))
-        .collect();
-    format!("\"unknown\":[{}],\"unrecognised\":[{}]", unknown.join(","), unrecognised.join(","))
+fn with_unknown<'a>(draft: Draft<'a>, unknown: &[Unknown], unrecognised: &[(PathBuf, String)]) -> Draft<'a> {
+    let unknown = unknown.iter().map(|Unknown { format, name, count, sources, path, line, .. }| {
+        let draft = Draft::new().with("format", format).with("type", name).with("count", count);
+        draft.with("sources", sources).with("path", path.display().to_string()).with("line", line).render(None)
+    });
+    let unrecognised = unrecognised.iter().map(|(path, expected)| {
+        Draft::new().with("path", path.display().to_string()).with("expected", expected).render(None)
+    });
+    draft.with_list("unknown", unknown).with_list("unrecognised", unrecognised)
 }

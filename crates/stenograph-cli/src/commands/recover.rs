@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::log::Durability;
 use stenograph_store::recover::{self, Recovery};
 
 use super::record::{environment, print_warning};
+use crate::commands::archive::warnings_json;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
+use stenograph_store::sessions::path_json;
 
 /// Complete a recording after a crash
 ///
@@ -40,19 +42,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         match recovered {
             Ok(done) if options.json => {
-                let text = |path: &PathBuf| quote(&path.display().to_string());
-                let journals: Vec<String> = done.journals.iter().map(text).collect();
-                let warnings = done.warnings.iter();
-                let warnings: Vec<String> = warnings
-                    .map(|warning| format!("{{\"path\":{},\"text\":{}}}", text(&warning.path), quote(&warning.text)))
-                    .collect();
-                let json = format!(
-                    "{{\"path\":{},\"journals\":[{}],\"remarks\":[{}]}}",
-                    text(path),
-                    journals.join(","),
-                    warnings.join(",")
-                );
-                output.line(&harmless_json(&json))?;
+                let draft = Draft::new()
+                    .with("path", path.display().to_string())
+                    .with_list("journals", done.journals.iter().map(|path| path_json(path)))
+                    .with_json("remarks", warnings_json(&done.warnings));
+                output.line(&harmless_json(&draft.render(None)))?;
             }
             Ok(done) => {
                 done.warnings.iter().for_each(|warning| print_warning(warning, output));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stenograph::ledger::{
-    self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, Question, UncountedReason, UsageReport,
+    self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, UncountedReason, UsageQuery, UsageReport,
 };
 use stenograph::query::{Query, SessionFacts};
 use stenograph_store::discover::{Machine, Places};
@@ -342,7 +342,7 @@ impl WantedCalls {
         let (mut projects, mut others) = (self.projects(), self.projects());
         let mut keep =
             |entry: &LedgerEntry| self.range.has(entry.row.time) && self.has_names(ledger, entry, &mut others);
-        let mut question = Question {
+        let mut question = UsageQuery {
             by: grouping.by,
             then_by: grouping.then_by,
             zone: clock::zone(),

@@ -101,8 +101,10 @@ fn a_large_session_is_split_into_files_that_load_when_needed() {
     let line = "The wheel turns once more, and the table of tides is written again. ";
     let mut text = String::new();
     for number in 0..12_000 {
-        let _ =
-            writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":"Question {number}"}}"#);
+        let _ = writeln!(
+            text,
+            r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":"UsageQuery {number}"}}"#
+        );
         let call = format!(r#""session":"s1","call":"call-{number:05}""#);
         let _ =
             writeln!(text, r#"{{"v":1,"kind":"tool_call",{call},"name":"Bash","input":{{"command":"make tides"}}}}"#);

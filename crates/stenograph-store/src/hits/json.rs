@@ -1,9 +1,9 @@
 //! A hit for programs, and the commands that lead to it.
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 
 use super::ShownHit;
-use crate::sessions::{iso, path_json, project_json, resume_line_here, strings_json};
+use crate::sessions::{iso, project_json, resume_line_here};
 
 impl ShownHit {
     /// The number of the event; `None` if the hit is about the session as a whole.
@@ -26,49 +26,41 @@ impl ShownHit {
 
     /// The hit as `steno find --json` prints it.
     pub fn json(&self) -> String {
-        let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
         let session = self.session.as_ref();
-        let time = iso(self.hit.time);
         let (read, absent) = match &self.read {
             Ok(seen) => (Some(seen), None),
             Err(reason) => (None, Some(*reason)),
         };
-        let snippet = read.map_or_else(
-            || "null".to_owned(),
-            |seen| {
-                let marks: Vec<String> =
-                    seen.snippet.marks.iter().map(|mark| format!("[{},{}]", mark.start, mark.end)).collect();
-                format!("{{\"text\":{},\"marks\":[{}]}}", quote(&seen.snippet.text), marks.join(","))
-            },
-        );
-        format!(
-            "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"asked\":{},\"pinned\":{},\"tags\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
-         \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
-         \"absent\":{},\"show\":{},\"resume\":{}}}",
-            text(session.map(|session| session.name.as_str())),
-            text(session.map(|session| session.agent.as_str())),
-            project_json(session.and_then(|session| session.project.as_ref())),
-            text(session.and_then(|session| session.title.as_deref())),
-            text(session.and_then(|session| session.query.as_deref())),
-            session.is_some_and(|session| session.marks.pinned),
-            strings_json(session.map_or(&[], |session| &session.marks.tags)),
-            self.number().map_or_else(|| "null".to_owned(), |number| number.to_string()),
-            self.hit.at.line,
-            self.hit.at.offset,
-            self.hit.at.length,
-            self.hit.part,
-            self.source.as_ref().map_or_else(|| "null".to_owned(), |source| path_json(&source.path)),
-            self.hit.version.map_or_else(|| "null".to_owned(), |version| version.to_string()),
-            text(time.as_deref()),
-            text(read.map(|seen| seen.kind)),
-            text(read.and_then(|seen| seen.role)),
-            text(read.and_then(|seen| seen.tool.as_deref())),
-            read.is_some_and(|seen| seen.is_error),
-            self.hit.score,
-            self.hit.copies,
-            text(absent),
-            text(self.show_line().as_deref()),
-            text(self.resume_line().as_deref()),
-        )
+        let snippet = read.map(|seen| {
+            let marks: Vec<_> = seen.snippet.marks.iter().map(|mark| [mark.start, mark.end]).collect();
+            Draft::new().with("text", &seen.snippet.text).with("marks", marks).render(None)
+        });
+        Draft::new()
+            .with("session", session.map(|session| &session.name))
+            .with("agent", session.map(|session| &session.agent))
+            .with_json("project", project_json(session.and_then(|session| session.project.as_ref())))
+            .with("title", session.and_then(|session| session.title.as_deref()))
+            .with("asked", session.and_then(|session| session.query.as_deref()))
+            .with("pinned", session.is_some_and(|session| session.marks.pinned))
+            .with("tags", session.map_or(&[][..], |session| &session.marks.tags))
+            .with("event", self.number())
+            .with("line", self.hit.at.line)
+            .with("offset", self.hit.at.offset)
+            .with("length", self.hit.at.length)
+            .with("part", self.hit.part)
+            .with("path", self.source.as_ref().map(|source| source.path.display().to_string()))
+            .with("version", self.hit.version)
+            .with("time", iso(self.hit.time))
+            .with("kind", read.map(|seen| seen.kind))
+            .with("role", read.and_then(|seen| seen.role))
+            .with("tool", read.and_then(|seen| seen.tool.as_deref()))
+            .with("error", read.is_some_and(|seen| seen.is_error))
+            .with_json("score", format!("{:.3}", self.hit.score))
+            .with("copies", self.hit.copies)
+            .with_json("snippet", snippet.unwrap_or_else(|| "null".to_owned()))
+            .with("absent", absent)
+            .with("show", self.show_line())
+            .with("resume", self.resume_line())
+            .render(None)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, By, Group, Ledger, Money, Prices, Question};
+use stenograph::ledger::{self, By, Group, Ledger, Money, Prices, UsageQuery};
 use stenograph::render::{dollars, grouped};
 
 use crate::index::catalogue::{Catalogue, IndexedSession, SourceRow};
@@ -46,7 +46,7 @@ impl SessionCost {
 
     /// The cost of all calls of a ledger.
     pub fn of_ledger(ledger: &Ledger, prices: &Prices) -> SessionCost {
-        let mut question = Question {
+        let mut question = UsageQuery {
             by: By::Session,
             then_by: None,
             // One sum: no call is assigned to a day.

@@ -101,8 +101,7 @@ pub fn iso(millis: Option<i64>) -> Option<String> {
 /// A project in JSON; all commands use this form.
 pub fn project_json(project: Option<&ProjectRow>) -> String {
     let Some(project) = project else { return "null".to_owned() };
-    let remote = project.remote.as_deref().map_or_else(|| "null".to_owned(), quote);
-    format!("{{\"name\":{},\"root\":{},\"remote\":{remote}}}", quote(&project.name), quote(&project.root))
+    Draft::new().with("name", &project.name).with("root", &project.root).with("remote", &project.remote).render(None)
 }
 
 /// A path in JSON.

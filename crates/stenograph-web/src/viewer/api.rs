@@ -140,7 +140,7 @@ fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Answer
             if number < from || number != next || size > EVENTS_SIZE_MAX {
                 return;
             }
-            let item = format!("{{\"number\":{number},\"event\":{}}}", wire::event_at(event));
+            let item = Draft::new().with("number", number).with_json("event", wire::event_at(event)).render(None);
             size += item.len();
             items.push(item);
             next = number + 1;
@@ -209,8 +209,7 @@ fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Answ
         })
         .collect();
     let todos = audit.todos.iter().flat_map(|todos| &todos.items);
-    let todos: Vec<String> =
-        todos.map(|todo| format!("{{\"text\":{},\"status\":{}}}", quote(&todo.text), quote(&todo.status))).collect();
+    let todos = todos.map(|todo| Draft::new().with("text", &todo.text).with("status", &todo.status).render(None));
     let parts: Vec<String> = density.parts.iter().map(|part| list(&part.map(|count| count.to_string()))).collect();
     let mut draft = Draft::new();
     draft.set_number("events", Some(audit.events));
@@ -218,7 +217,7 @@ fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Answ
     draft.set("failures", list(&failures));
     draft.set("phases", list(&phases));
     draft.set("files", list(&files));
-    draft.set("todos", list(&todos));
+    draft.set_list("todos", todos);
     let mut map = Draft::new();
     map.set_number("step", Some(density.step));
     map.set("parts", list(&parts));
@@ -279,7 +278,7 @@ fn search(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
 
 fn runs(viewer: &Viewer) -> String {
     let items: Vec<String> = viewer.runs().iter().map(stenograph_store::runs::RunLook::json).collect();
-    format!("{{\"runs\":{}}}", list(&items))
+    Draft::new().with_list("runs", items).render(None)
 }
 
 fn usage(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {

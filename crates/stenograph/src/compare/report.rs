@@ -94,15 +94,15 @@ impl ShownChange<'_> {
         match self {
             ShownChange::Same { a, b, count } => {
                 draft.set("change", quote("same"));
-                let event = |step: &Option<&DiffStep>| step.map_or(0, |step| step.number);
-                draft.set("a", format!("{{\"event\":{}}}", event(a)));
-                draft.set("b", format!("{{\"event\":{}}}", event(b)));
+                let event = |step: &Option<&DiffStep>| Draft::new().with("event", step.map_or(0, |step| step.number));
+                draft.nest("a", event(a));
+                draft.nest("b", event(b));
                 draft.set("steps", count.to_string());
             }
             ShownChange::Moved { a, b } => {
                 draft.set("change", quote("moved"));
                 draft.nest("a", a.draft());
-                draft.set("b", format!("{{\"event\":{}}}", b.number));
+                draft.nest("b", Draft::new().with("event", b.number));
             }
             ShownChange::Changed { a, b } => {
                 draft.set("change", quote("changed"));
@@ -142,15 +142,13 @@ impl Comparison {
         ];
         numbers.into_iter().for_each(|(key, number)| draft.set(key, number.to_string()));
         let uncompared = self.uncompared.iter().map(|uncompared| {
-            let (side, class) = (quote(&uncompared.side.name().to_lowercase()), quote(uncompared.class.name()));
-            format!("{{\"side\":{side},\"kind\":{class},\"count\":{}}}", uncompared.count)
+            let draft = Draft::new().with("side", uncompared.side.name().to_lowercase());
+            draft.with("kind", uncompared.class.name()).with("count", uncompared.count).render(None)
         });
-        draft.set("not_compared", format!("[{}]", uncompared.collect::<Vec<_>>().join(",")));
+        draft.set_list("not_compared", uncompared);
         if let Some((side, count)) = self.failed_only {
-            draft.set(
-                "failures_not_compared",
-                format!("{{\"side\":{},\"count\":{count}}}", quote(&side.name().to_lowercase())),
-            );
+            let failures = Draft::new().with("side", side.name().to_lowercase()).with("count", count);
+            draft.nest("failures_not_compared", failures);
         }
         draft.render(None)
     }

@@ -42,7 +42,7 @@ pub fn merge_edits(
         return Err(Error::TooLargeToMerge);
     }
     let mut written = Vec::new();
-    convert(to, &mut carried_source.as_slice(), from, &mut written, Carry::Not)?;
+    convert(to, &mut carried_source.as_slice(), from, &mut written, Carry::Omit)?;
     let current = crate::read::all(from, &file).events;
     let records = Records::of(&file, &current);
     let repeats: Vec<Event<'static>> = edited_repeats(&current, &records).cloned().collect();

@@ -42,9 +42,9 @@ impl Reopen for &[u8] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
     /// It does, so that converting it back gives the source itself.
-    Along,
+    Embed,
     /// It does not.
-    Not,
+    Omit,
 }
 
 /// The outcome of a conversion.
@@ -101,7 +101,7 @@ pub fn convert(
     out: &mut dyn Write,
     carry: Carry,
 ) -> Result<Outcome, Error> {
-    if carry == Carry::Along && !to.info().traits.carries {
+    if carry == Carry::Embed && !to.info().traits.carries {
         return Err(Error::NoRoomToCarry(to.info().name));
     }
     if from.info().name == to.info().name {
@@ -125,7 +125,7 @@ pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn W
     let mut survey = Survey::new(format);
     each_chunk(source, format, Wanted::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
-    rewrite(format, source, format, out, Carry::Not, survey)
+    rewrite(format, source, format, out, Carry::Omit, survey)
 }
 
 /// The results of the first pass.
@@ -256,12 +256,12 @@ fn rewrite(
 ) -> Result<Outcome, Error> {
     let Survey { mut outline, mut spine, mut usage, early, notes, notes_count, own, carried, .. } = survey;
     let carry_writer = match (carry, &carried) {
-        (Carry::Not, _) => None,
+        (Carry::Omit, _) => None,
         // If the source itself carries an unchanged source, embed that one.
-        (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
+        (Carry::Embed, Some(of)) if restore::is_intact(from, source, of)? => {
             Some(CarryWriter::forwarding(of, to.info().name))
         }
-        (Carry::Along, _) => Some(CarryWriter::new(from.info().name, to.info().name)),
+        (Carry::Embed, _) => Some(CarryWriter::new(from.info().name, to.info().name)),
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
@@ -313,7 +313,7 @@ mod tests {
         ];
         let lines: Vec<String> = events.iter().map(crate::wire::event).collect();
         let (source, mut out) = (lines.join("\n"), Vec::new());
-        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Not).unwrap();
+        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Omit).unwrap();
         assert_eq!(outcome.outline.calls, 1);
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("Tool Calls: 1\n") && text.matches("[Tool call]").count() == 1, "{text}");
@@ -323,10 +323,10 @@ mod tests {
     fn a_record_that_the_agent_wrote_is_not_checked_while_it_waits_for_its_run() {
         let (own, mut native, mut out) =
             (r#"{"from":"x","content":"hi","entry_type":"message"}"#, Vec::new(), Vec::new());
-        convert(&Chibi, &mut own.as_bytes(), &Steno, &mut native, Carry::Not).unwrap();
+        convert(&Chibi, &mut own.as_bytes(), &Steno, &mut native, Carry::Omit).unwrap();
         let foreign = Event::new(Body::Message { role: Role::User, content: Content::text("go") });
         native.extend(crate::wire::event(&foreign).into_bytes());
-        let outcome = convert(&Steno, &mut native.as_slice(), &Chibi, &mut out, Carry::Along).unwrap();
+        let outcome = convert(&Steno, &mut native.as_slice(), &Chibi, &mut out, Carry::Embed).unwrap();
         assert!(outcome.output_notes.is_empty(), "{:?}", outcome.output_notes);
     }
 }

@@ -1,5 +1,7 @@
 //! A JSON object under construction: values from an event, merged with the extra fields of the record the event came from.
 
+use serde::Serialize;
+
 use super::{ExtraFields, Held};
 use crate::text::{Raw, Str, Text, quote};
 
@@ -64,6 +66,27 @@ impl<'a> Draft<'a> {
     pub fn set_list(&mut self, key: impl Into<Str<'a>>, items: impl IntoIterator<Item = String>) {
         let items: Vec<String> = items.into_iter().collect();
         self.set(key, format!("[{}]", items.join(",")));
+    }
+
+    /// The draft with a value of ours, as serde spells it.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<Str<'a>>, value: impl Serialize) -> Draft<'a> {
+        self.set(key, serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned()));
+        self
+    }
+
+    /// The draft with a JSON value.
+    #[must_use]
+    pub fn with_json(mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) -> Draft<'a> {
+        self.set(key, raw);
+        self
+    }
+
+    /// The draft with an array of JSON values.
+    #[must_use]
+    pub fn with_list(mut self, key: impl Into<Str<'a>>, items: impl IntoIterator<Item = String>) -> Draft<'a> {
+        self.set_list(key, items);
+        self
     }
 
     /// Adds a JSON value that only a record from another format needs.

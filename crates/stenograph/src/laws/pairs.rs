@@ -69,7 +69,7 @@ target requires them.
 
 fn measure(sample: &Sample, to: &'static dyn Format) -> Result<Pair, String> {
     let mut out = Vec::new();
-    match convert(sample.format, &mut sample.bytes.as_slice(), to, &mut out, Carry::Not) {
+    match convert(sample.format, &mut sample.bytes.as_slice(), to, &mut out, Carry::Omit) {
         Ok(outcome) => Ok(Pair { to: to.info().name, losses: outcome.losses }),
         Err(error) => Err(format!("`{}`: {error}", to.info().name)),
     }

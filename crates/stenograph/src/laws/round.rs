@@ -123,7 +123,7 @@ pub(super) fn carry(case: &mut Case<'_>) {
     let most = if case.effort.places < 16 { 1 } else { others.len() };
     for to in others.iter().cycle().skip(picked).take(most) {
         let mut there = Vec::new();
-        match convert(from, &mut { case.source }, **to, &mut there, Carry::Along) {
+        match convert(from, &mut { case.source }, **to, &mut there, Carry::Embed) {
             Ok(_) => {}
             // Nothing of this source has a place in that format.
             Err(
@@ -135,7 +135,7 @@ pub(super) fn carry(case: &mut Case<'_>) {
             }
         }
         let mut back = Vec::new();
-        match convert(**to, &mut there.as_slice(), from, &mut back, Carry::Not) {
+        match convert(**to, &mut there.as_slice(), from, &mut back, Carry::Omit) {
             Ok(outcome) if outcome.method != ConversionMethod::Restored => {
                 case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.method), None);
             }

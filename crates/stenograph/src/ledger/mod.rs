@@ -27,7 +27,7 @@ pub use money::Money;
 pub use outline::CountedOutline;
 pub use peer_rows::PeerRows;
 pub use prices::{CostLine, Override, Price, PriceCounter, PriceSource, Prices, Rates, Tier};
-pub use report::{By, Cost, Group, Question, Unpriced, UsageReport, report};
+pub use report::{By, Cost, Group, Unpriced, UsageQuery, UsageReport, report};
 pub use row::{Row, RowKind, Tools};
 pub(crate) use source_usage::Names;
 pub use source_usage::{CountingState, Name, SourceUsage, Uncounted, UncountedReason};

@@ -105,7 +105,7 @@ impl By {
 }
 
 /// A query of a ledger.
-pub struct Question<'q> {
+pub struct UsageQuery<'q> {
     /// How calls are grouped.
     pub by: By,
     /// How the calls of a group are grouped again.
@@ -120,13 +120,13 @@ pub struct Question<'q> {
     pub keep: &'q mut dyn FnMut(&LedgerEntry) -> bool,
 }
 
-impl std::fmt::Debug for Question<'_> {
+impl std::fmt::Debug for UsageQuery<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Question").field("by", &self.by).finish_non_exhaustive()
+        formatter.debug_struct("UsageQuery").field("by", &self.by).finish_non_exhaustive()
     }
 }
 
-/// The result of a [`Question`].
+/// The result of a [`UsageQuery`].
 #[derive(Debug, Default)]
 pub struct UsageReport {
     /// The groups: in order of time, or else the most expensive first.
@@ -229,7 +229,7 @@ impl Group {
 }
 
 /// Computes the report for a question.
-pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
+pub fn report(ledger: &Ledger, question: &mut UsageQuery<'_>) -> UsageReport {
     let mut keys = Keys::default();
     let mut costs = Costs::new(question.prices);
     let mut groups: HashMap<[Option<String>; 2], Group> = HashMap::new();
@@ -328,7 +328,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>, by: By) -> Option<String> {
+    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut UsageQuery<'_>, by: By) -> Option<String> {
         let name = |name: Option<Name>| ledger.name(name).map(str::to_owned);
         match by {
             By::Day | By::Week | By::Month => row.time.and_then(|time| day(time, question, by)),
@@ -344,7 +344,7 @@ impl Keys {
         }
     }
 
-    fn project(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
+    fn project(&mut self, ledger: &Ledger, row: &Row, question: &mut UsageQuery<'_>) -> Option<String> {
         let place = (row.cwd?, row.session);
         if let Some(project) = self.projects.get(&place) {
             return Some(project.clone());
@@ -355,7 +355,7 @@ impl Keys {
     }
 
     /// The block of a time. Rows come in order of time.
-    fn block(&mut self, time: i64, question: &Question<'_>) -> Option<String> {
+    fn block(&mut self, time: i64, question: &UsageQuery<'_>) -> Option<String> {
         let start = match self.block {
             Some((start, last)) if time - start < BLOCK_MS && time - last < BLOCK_MS => start,
             _ => {
@@ -370,7 +370,7 @@ impl Keys {
     }
 }
 
-fn day(time: i64, question: &Question<'_>, by: By) -> Option<String> {
+fn day(time: i64, question: &UsageQuery<'_>, by: By) -> Option<String> {
     let day = Timestamp::from_millisecond(time).ok()?.to_zoned(question.zone.clone()).date();
     Some(match by {
         By::Month => day.strftime("%Y-%m").to_string(),

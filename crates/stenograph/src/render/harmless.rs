@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::ledger::Money;
 
 /// The effect of a character on a terminal or a reader.
-enum Unsafe {
+enum TerminalEffect {
     None,
     /// A visible character.
     Pictured(char),
@@ -16,15 +16,15 @@ enum Unsafe {
 }
 
 /// `before` is the preceding character.
-fn mischief(char: char, before: Option<char>) -> Unsafe {
+fn effect_of(char: char, before: Option<char>) -> TerminalEffect {
     match char {
-        '\n' | '\t' => Unsafe::None,
-        '\0'..='\x1f' => Unsafe::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
-        '\x7f' => Unsafe::Pictured('\u{2421}'),
+        '\n' | '\t' => TerminalEffect::None,
+        '\0'..='\x1f' => TerminalEffect::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
+        '\x7f' => TerminalEffect::Pictured('\u{2421}'),
         // Joiners belong in some scripts and in emoji sequences. Elsewhere they only hide text.
-        '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => Unsafe::None,
-        char if is_unseen(char) => Unsafe::Spelled,
-        _ => Unsafe::None,
+        '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => TerminalEffect::None,
+        char if is_unseen(char) => TerminalEffect::Spelled,
+        _ => TerminalEffect::None,
     }
 }
 
@@ -53,7 +53,7 @@ fn is_unseen(char: char) -> bool {
 }
 
 fn is_harmless(text: &str) -> bool {
-    plain_length(text) == text.len() || looked_at(text).all(|(_, mischief)| matches!(mischief, Unsafe::None))
+    plain_length(text) == text.len() || looked_at(text).all(|(_, effect)| matches!(effect, TerminalEffect::None))
 }
 
 /// The length of the plain ASCII at the beginning of a text, perhaps a little less. Almost all text is plain, and checking bytes
@@ -73,9 +73,9 @@ fn plain_length(text: &str) -> usize {
 }
 
 /// Every character with its effect.
-fn looked_at(text: &str) -> impl Iterator<Item = (char, Unsafe)> {
+fn looked_at(text: &str) -> impl Iterator<Item = (char, TerminalEffect)> {
     let mut before = None;
-    text.chars().map(move |char| (char, mischief(char, before.replace(char))))
+    text.chars().map(move |char| (char, effect_of(char, before.replace(char))))
 }
 
 /// The text with control characters made visible. Newlines and tabs stay, and CRLF becomes a newline.
@@ -87,12 +87,12 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(plain.len() + text.len() + 16);
     out.push_str(plain);
     let mut chars = looked_at(text).peekable();
-    while let Some((char, mischief)) = chars.next() {
-        match mischief {
+    while let Some((char, effect)) = chars.next() {
+        match effect {
             _ if char == '\r' && chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
-            Unsafe::None => out.push(char),
-            Unsafe::Pictured(picture) => out.push(picture),
-            Unsafe::Spelled => out.extend(char.escape_unicode()),
+            TerminalEffect::None => out.push(char),
+            TerminalEffect::Pictured(picture) => out.push(picture),
+            TerminalEffect::Spelled => out.extend(char.escape_unicode()),
         }
     }
     Cow::Owned(out)
@@ -109,10 +109,10 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);
-    for (char, mischief) in looked_at(json) {
-        match mischief {
-            Unsafe::None => out.push(char),
-            Unsafe::Pictured(_) | Unsafe::Spelled => {
+    for (char, effect) in looked_at(json) {
+        match effect {
+            TerminalEffect::None => out.push(char),
+            TerminalEffect::Pictured(_) | TerminalEffect::Spelled => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }

@@ -142,7 +142,7 @@ impl<'b> Session<'b> {
     pub fn convert_to(&self, name: &str) -> Result<(Vec<u8>, LossReport), Error> {
         let to = self.registry.named(name).ok_or_else(|| Error::NoSuchFormat(name.to_owned()))?;
         let mut written = Vec::new();
-        let outcome = convert(self.format, &mut &*self.bytes, to, &mut written, Carry::Not)?;
+        let outcome = convert(self.format, &mut &*self.bytes, to, &mut written, Carry::Omit)?;
         Ok((written, outcome.losses))
     }
 }

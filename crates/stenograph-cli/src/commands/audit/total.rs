@@ -64,6 +64,6 @@ impl AuditTotal {
         ] {
             total.set_number(key, Some(number));
         }
-        format!("{{\"total\":{}}}", total.render(None))
+        Draft::new().with_json("total", total.render(None)).render(None)
     }
 }

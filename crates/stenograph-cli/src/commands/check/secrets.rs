@@ -2,7 +2,6 @@
 
 use stenograph::json::Draft;
 use stenograph::redact::{Finding, FindingClass};
-use stenograph::text::quote;
 
 use crate::error::{CommandError, ExitStatus};
 use crate::input::TranscriptInput;
@@ -34,11 +33,8 @@ pub fn check(
     let secrets = found.count_of(FindingClass::Secret);
     let status = if secrets > 0 { ExitStatus::No } else { ExitStatus::Done };
     if json {
-        let (file, format, report) = (quote(&name), quote(format), found.to_json());
-        let secrets = lines.join(",");
-        output.line(&harmless_json(&format!(
-            "{{\"file\":{file},\"format\":{format},\"secrets\":[{secrets}],\"report\":{report}}}"
-        )))?;
+        let draft = Draft::new().with("file", &name).with("format", format).with_list("secrets", lines);
+        output.line(&harmless_json(&draft.with_json("report", found.to_json()).render(None)))?;
         return Ok(status);
     }
     let personal = counted(found.count_of(FindingClass::Personal), "personal detail");

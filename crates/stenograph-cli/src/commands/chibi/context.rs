@@ -1,7 +1,7 @@
 //! `steno chibi context`: lists contexts and changes the window of one. The layout knows how a context is stored.
 
 use clap::Subcommand;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph::time::{Time, TimeUnit};
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::{Context, ContextLockStatus};
@@ -161,17 +161,16 @@ fn line(look: &ContextSummary, width: usize, colour: Colour) -> String {
 }
 
 fn json(look: &ContextSummary) -> String {
-    let time = moment(look).and_then(|time| time.to_utc().map(|text| quote(&text)));
-    let json = format!(
-        "{{\"context\":{},\"folder\":{},\"entries\":{},\"last\":{},\"status\":{},\"inbox\":{}}}",
-        quote(&look.context.name),
-        quote(&look.context.folder.display().to_string()),
-        look.entries,
-        time.as_deref().unwrap_or("null"),
-        quote(status(look)),
-        look.messages
-    );
-    harmless_json(&json).into_owned()
+    let draft = context_draft(&look.context)
+        .with("entries", look.entries)
+        .with("last", moment(look).and_then(|time| time.to_utc()))
+        .with("status", status(look))
+        .with("inbox", look.messages);
+    harmless_json(&draft.render(None)).into_owned()
+}
+
+fn context_draft(context: &Context) -> Draft<'static> {
+    Draft::new().with("context", &context.name).with("folder", context.folder.display().to_string())
 }
 
 impl Change {
@@ -252,10 +251,5 @@ fn entries(count: usize) -> String {
 }
 
 fn change_json(context: &Context, archived: usize, entries: usize, anchor: Option<&str>) -> String {
-    format!(
-        "{{\"context\":{},\"folder\":{},\"archived\":{archived},\"entries\":{entries},\"anchor\":{}}}",
-        quote(&context.name),
-        quote(&context.folder.display().to_string()),
-        anchor.map_or("null".to_owned(), quote)
-    )
+    context_draft(context).with("archived", archived).with("entries", entries).with("anchor", anchor).render(None)
 }

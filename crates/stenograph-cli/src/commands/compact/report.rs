@@ -6,7 +6,7 @@ use serde::Serialize;
 use stenograph::edit::Sketches;
 use stenograph::edit::compact::{Compacting, OldPart};
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
@@ -134,9 +134,8 @@ pub fn report_undo(
 ) -> Result<ExitStatus, CommandError> {
     let (name, restored, entries) = (context.folder.display(), changed.archived, changed.entries);
     if json {
-        let file = quote(&name.to_string());
-        let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{restored},\"entries\":{entries}}}");
-        output.line(&harmless_json(&json))?;
+        let draft = Draft::new().with("file", name.to_string()).with("undone", "compact");
+        output.line(&harmless_json(&draft.with("back", restored).with("entries", entries).render(None)))?;
     } else {
         let noun = if restored == 1 { "entry" } else { "entries" };
         let (restored, entries) = (grouped(restored as u64), grouped(entries as u64));

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use stenograph::json::Draft;
+
 use super::super::archive::{archive, archive_writer};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json, harmless_line};
-use crate::store::{StoreArgs, path_json};
+use crate::store::StoreArgs;
 
 /// Manage additional folders to index
 ///
@@ -96,7 +98,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         Action::List { place, json } => {
             for folder in archive(&place.store()?)?.folders() {
                 match json {
-                    true => output.line(&harmless_json(&format!("{{\"folder\":{}}}", path_json(folder))))?,
+                    true => {
+                        let draft = Draft::new().with("folder", folder.display().to_string());
+                        output.line(&harmless_json(&draft.render(None)))?;
+                    }
                     false => output.line(&harmless_line(&folder.display().to_string()))?,
                 }
             }

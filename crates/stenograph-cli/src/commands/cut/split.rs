@@ -8,7 +8,7 @@ use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::trim::{Moment, Trim, Trimming};
 use stenograph::edit::{EditSource, Edited, Rewritable};
 use stenograph::format::Format;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::{Problem, Spool};
 
 use super::Options;
@@ -207,17 +207,15 @@ impl PieceReport {
     }
 
     fn json(&self) -> String {
-        format!(
-            "{{\"output\":{},\"turns\":{},\"events\":[{},{}],\"tokens\":{},\"tokenizer\":{},\"size\":{},\"exact\":{},\"session\":{}}}",
-            quote(&self.path),
-            self.turns,
-            self.first,
-            self.last,
-            self.tokens,
-            quote(&self.tokenizer),
-            self.size,
-            self.exact,
-            self.session.as_deref().map_or("null".to_owned(), quote)
-        )
+        Draft::new()
+            .with("output", &self.path)
+            .with("turns", self.turns)
+            .with("events", [self.first, self.last])
+            .with("tokens", self.tokens)
+            .with("tokenizer", &self.tokenizer)
+            .with("size", self.size)
+            .with("exact", self.exact)
+            .with("session", &self.session)
+            .render(None)
     }
 }

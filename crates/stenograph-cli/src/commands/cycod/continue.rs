@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use stenograph::edit::trim::{Limits, Moment, TrimReport};
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::discover::PathHints;
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::layouts::cycod::{chat_format, is_chat};
@@ -188,12 +188,7 @@ fn say(place: &str, ready: &PreparedConversation, output: &mut Output<'_>) {
 }
 
 fn json(place: &str, ready: &PreparedConversation) -> String {
-    format!(
-        "{{\"file\":{},\"title\":{},\"answered\":{},\"left_out\":{},\"messages\":[{}]}}",
-        quote(place),
-        ready.title.as_deref().map_or_else(|| "null".to_owned(), quote),
-        ready.answered,
-        ready.orphans + ready.others,
-        ready.messages.join(",")
-    )
+    let draft = Draft::new().with("file", place).with("title", &ready.title).with("answered", ready.answered);
+    let draft = draft.with("left_out", ready.orphans + ready.others);
+    draft.with_list("messages", ready.messages.iter().cloned()).render(None)
 }

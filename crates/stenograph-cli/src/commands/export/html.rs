@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{self, By, Ledger, Prices, Question};
+use stenograph::ledger::{self, By, Ledger, Prices, UsageQuery};
 use stenograph::render::html::{
     HtmlAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page,
     page, words_script,
@@ -287,7 +287,7 @@ impl PageExporter<'_> {
 
     /// Tokens and cost, by model if there are several.
     fn usage_facts(&self, ledger: &Ledger) -> Vec<(String, String)> {
-        let mut question = Question {
+        let mut question = UsageQuery {
             by: By::Model,
             then_by: None,
             zone: clock::zone(),

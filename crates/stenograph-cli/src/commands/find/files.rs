@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceId, Touched};
 
 use super::Options;
@@ -143,16 +143,15 @@ fn times(count: u64) -> String {
 }
 
 fn json(session: &IndexedSession, path: &str, file_use: &FileUse, event_addresses: &[ShowAddress]) -> String {
-    let how: Vec<String> = file_use.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
-    format!(
-        "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}],\"show\":{}}}",
-        quote(&session.name),
-        quote(&session.agent),
-        project_json(session.project.as_ref()),
-        quote(path),
-        how.join(","),
-        clock::iso(file_use.last).map_or_else(|| "null".to_owned(), |time| quote(&time)),
-        numbers(event_addresses).join(","),
-        quote(&show_line(event_addresses))
-    )
+    let how = file_use.how.iter().fold(Draft::new(), |draft, (how, count)| draft.with(how.to_string(), count));
+    Draft::new()
+        .with("session", &session.name)
+        .with("agent", &session.agent)
+        .with_json("project", project_json(session.project.as_ref()))
+        .with("path", path)
+        .with_json("how", how.render(None))
+        .with("last", clock::iso(file_use.last))
+        .with_list("events", numbers(event_addresses))
+        .with("show", show_line(event_addresses))
+        .render(None)
 }

@@ -1,6 +1,6 @@
 //! Formats a hit for people and for programs.
 
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph_store::hits::{HitContent, ShownAnswer, ShownHit};
 
 use crate::clock;
@@ -154,11 +154,6 @@ fn location(shown: &ShownHit) -> String {
 
 /// The last line of an answer for programs.
 pub(super) fn end_json(answer: &ShownAnswer) -> String {
-    let next = answer.next.as_deref().map_or_else(|| "null".to_owned(), quote);
-    format!(
-        "{{\"total\":{},\"exact\":{},\"shown\":{},\"next\":{next}}}",
-        answer.total,
-        answer.is_exact,
-        answer.hits.len()
-    )
+    let draft = Draft::new().with("total", answer.total).with("exact", answer.is_exact);
+    draft.with("shown", answer.hits.len()).with("next", &answer.next).render(None)
 }

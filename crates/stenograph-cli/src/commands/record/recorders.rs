@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use stenograph::json::Draft;
 use stenograph::model::Event;
 use stenograph::read::{Collected, Sink};
-use stenograph::text::quote;
 use stenograph_store::files::Disk;
 use stenograph_store::journal::{RecordingEnd, Settings};
 use stenograph_store::layouts::{
@@ -16,12 +16,14 @@ use stenograph_store::{Passes, Problem, Recorder, Warning};
 
 use super::Options;
 use super::limits::LimitWatch;
+use crate::commands::archive::warnings_json;
 use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
 use crate::home::Root;
 use crate::input::{self, Flow};
 use crate::output::{Output, counted, grouped, harmless_json};
 use crate::progress::SourceProgress;
+use stenograph_store::sessions::path_json;
 
 pub struct Recorders {
     recorders: Vec<Recorder>,
@@ -160,7 +162,7 @@ impl Recorders {
     /// Acknowledges an event. If nobody reads acknowledgements any more, the recording continues.
     fn acknowledge(&self, event: &Event<'_>, output: &mut Output<'_>) {
         let line = event.at.map_or(0, |at| at.line);
-        let ack = || format!("{{\"ack\":{},\"line\":{line},\"kind\":{}}}", self.recorded, quote(event.kind().name()));
+        let ack = || Draft::new().with("ack", self.recorded).with("line", line).with("kind", event.kind()).render(None);
         match self.ack {
             Ack::No => {}
             Ack::Stdout => {
@@ -257,18 +259,12 @@ impl RecordingResult {
     }
 
     fn to_json(&self) -> String {
-        let text = |path: &PathBuf| quote(&path.display().to_string());
-        let files: Vec<String> = self.files.iter().map(text).collect();
-        let warning =
-            |warning: &Warning| format!("{{\"path\":{},\"text\":{}}}", text(&warning.path), quote(&warning.text));
-        let warnings: Vec<String> = self.warnings.iter().map(warning).collect();
-        format!(
-            "{{\"recorded\":{},\"end\":{},\"files\":[{}],\"remarks\":[{}]}}",
-            self.recorded,
-            quote(self.end.name()),
-            files.join(","),
-            warnings.join(",")
-        )
+        Draft::new()
+            .with("recorded", self.recorded)
+            .with("end", self.end.name())
+            .with_list("files", self.files.iter().map(|path| path_json(path)))
+            .with_json("remarks", warnings_json(&self.warnings))
+            .render(None)
     }
 }
 

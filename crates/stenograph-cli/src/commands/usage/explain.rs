@@ -1,7 +1,7 @@
 //! Explains a ledger: what was merged or left out, why and where, and which prices apply.
 
+use stenograph::json::Draft;
 use stenograph::ledger::{Ledger, LedgerDecision, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
-use stenograph::text::quote;
 use stenograph_store::usage::UnrecognizedFiles;
 
 use crate::error::CommandError;
@@ -74,21 +74,12 @@ fn rates(price: &Price, model: &str) -> String {
 
 const MILLION: u64 = 1_000_000;
 
-pub fn json(ledger: &Ledger) -> Vec<String> {
-    let one = |decision: &LedgerDecision| {
-        let examples: Vec<String> = decision
-            .examples
+pub fn json(ledger: &Ledger) -> impl Iterator<Item = String> {
+    ledger.decisions.iter().map(|LedgerDecision { reason, count, examples, .. }| {
+        let examples = examples
             .iter()
-            .map(|(source, line)| format!("{{\"file\":{},\"line\":{line}}}", quote(ledger.source(*source))))
-            .collect();
-        format!(
-            "{{\"reason\":\"{}\",\"merged\":{},\"count\":{},\"says\":{},\"examples\":[{}]}}",
-            decision.reason.name(),
-            decision.reason.is_merged(),
-            decision.count,
-            quote(decision.reason.says()),
-            examples.join(",")
-        )
-    };
-    ledger.decisions.iter().map(one).collect()
+            .map(|(source, line)| Draft::new().with("file", ledger.source(*source)).with("line", line).render(None));
+        let draft = Draft::new().with("reason", reason.name()).with("merged", reason.is_merged());
+        draft.with("count", count).with("says", reason.says()).with_list("examples", examples).render(None)
+    })
 }

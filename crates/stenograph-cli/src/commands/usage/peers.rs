@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use stenograph::formats::peers::PeerRule;
+use stenograph::json::Draft;
 use stenograph::ledger::{By, Group, Ledger, Tokens, UsageReport};
-use stenograph::text::quote;
 use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 
 use super::{Options, STOPPED, print_first};
@@ -164,23 +164,19 @@ impl Peer {
     /// The comparison in JSON: fields and their values.
     pub fn json(&self) -> Vec<(&'static str, String)> {
         let rule = self.rule;
-        let agents: Vec<String> = self.agents.iter().map(|agent| quote(agent)).collect();
-        let unknown: Vec<String> = self
+        let unknown = self
             .unknown
             .iter()
-            .map(|(agent, files)| format!("{{\"agent\":{},\"files\":{files}}}", quote(agent)))
-            .collect();
-        let told = format!(
-            "{{\"rule\":{},\"program\":{},\"version\":{},\"says\":{},\"agents\":[{}],\"not_counted\":[{}],\"unread_files\":{}}}",
-            quote(rule.name()),
-            quote(rule.program()),
-            quote(rule.version()),
-            quote(rule.says()),
-            agents.join(","),
-            unknown.join(","),
-            self.unread,
-        );
-        let mut fields = vec![("as", told)];
+            .map(|(agent, files)| Draft::new().with("agent", agent).with("files", files).render(None));
+        let counted_as = Draft::new()
+            .with("rule", rule.name())
+            .with("program", rule.program())
+            .with("version", rule.version())
+            .with("says", rule.says())
+            .with("agents", &self.agents)
+            .with_list("not_counted", unknown)
+            .with("unread_files", self.unread);
+        let mut fields = vec![("as", counted_as.render(None))];
         if !self.sides.is_empty() {
             let sides: Vec<String> = self.sides.iter().map(BothCounts::json).collect();
             fields.push(("compared", format!("[{}]", sides.join(","))));
@@ -191,16 +187,15 @@ impl Peer {
 
 impl BothCounts {
     fn json(&self) -> String {
-        let agent = self.agent.as_deref().map_or("null".to_owned(), quote);
         let theirs = self.theirs.map_or("null".to_owned(), object);
         let difference = self.theirs.map_or("null".to_owned(), |theirs| object(differences(self.ours, theirs)));
-        format!("{{\"agent\":{agent},\"ours\":{},\"theirs\":{theirs},\"difference\":{difference}}}", object(self.ours))
+        let draft = Draft::new().with("agent", &self.agent).with_json("ours", object(self.ours));
+        draft.with_json("theirs", theirs).with_json("difference", difference).render(None)
     }
 }
 
-fn object<N: std::fmt::Display>(numbers: [N; 5]) -> String {
-    let fields: Vec<String> = NAMES.iter().zip(numbers).map(|(name, number)| format!("\"{name}\":{number}")).collect();
-    format!("{{{}}}", fields.join(","))
+fn object<N: serde::Serialize>(numbers: [N; 5]) -> String {
+    NAMES.iter().zip(numbers).fold(Draft::new(), |draft, (name, number)| draft.with(*name, number)).render(None)
 }
 
 fn numbers(group: &Group) -> Numbers {

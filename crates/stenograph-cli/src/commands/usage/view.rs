@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use stenograph::json::Draft;
 use stenograph::ledger::{By, Group, Ledger, Money, Prices, ServiceTier, Tokens, Unpriced, UsageReport};
-use stenograph::text::quote;
 
 use crate::clock;
 use crate::csv;
@@ -258,27 +258,20 @@ pub fn json(
     fields: &[(&str, String)],
 ) -> String {
     let Grouping { by, then_by } = grouping;
-    let rows: Vec<String> = report.groups.iter().map(|group| group_json(group, Some(grouping))).collect();
-    let unpriced: Vec<String> = report.unpriced.iter().map(unpriced_json).collect();
-    let mut json = format!(
-        "{{\"by\":\"{}\"{},\"rows\":[{}],\"total\":{},\"unpriced\":[{}],\"prices\":{{\"date\":{},\"source\":{},\"digest\":{}}}",
-        by.name(),
-        then_by.map(|by| format!(",\"then_by\":\"{}\"", by.name())).unwrap_or_default(),
-        rows.join(","),
-        group_json(&report.total, None),
-        unpriced.join(","),
-        quote(prices.date()),
-        quote(prices.source()),
-        quote(prices.digest()),
-    );
+    let mut draft = Draft::new().with("by", by.name());
+    draft.set_opt("then_by", then_by.map(By::name));
+    draft.set_list("rows", report.groups.iter().map(|group| group_json(group, Some(grouping))));
+    draft.set("total", group_json(&report.total, None));
+    draft.set_list("unpriced", report.unpriced.iter().map(unpriced_json));
+    let list = Draft::new().with("date", prices.date()).with("source", prices.source());
+    draft.nest("prices", list.with("digest", prices.digest()));
     if explain {
-        let _ = write!(json, ",\"decisions\":[{}]", super::explain::json(ledger).join(","));
+        draft.set_list("decisions", super::explain::json(ledger));
     }
     for (name, value) in fields {
-        let _ = write!(json, ",\"{name}\":{value}");
+        draft.set(*name, value.as_str());
     }
-    json.push('}');
-    harmless_json(&json).into_owned()
+    harmless_json(&draft.render(None)).into_owned()
 }
 
 /// What was not counted, as fields.
@@ -286,11 +279,10 @@ pub fn not_counted(
     [odd_counts, oversize_records]: [u64; 2],
     not_counted: &super::NotCounted,
 ) -> Vec<(&'static str, String)> {
-    let unread: Vec<String> = not_counted
-        .unread
-        .iter()
+    let unread = not_counted.unread.iter();
+    let unread: Vec<String> = unread
         .map(|warning| {
-            format!("{{\"file\":{},\"says\":{}}}", quote(&warning.path.to_string_lossy()), quote(&warning.text))
+            Draft::new().with("file", warning.path.to_string_lossy()).with("says", &warning.text).render(None)
         })
         .collect();
     vec![
@@ -303,52 +295,51 @@ pub fn not_counted(
 }
 
 fn group_json(group: &Group, grouping: Option<Grouping>) -> String {
-    let mut json = String::from("{");
+    let mut draft = Draft::new();
     if let Some(Grouping { by, then_by }) = grouping {
-        let value = |key: &Option<String>| key.as_deref().map_or("null".to_owned(), quote);
-        let key = value(&group.key);
-        let _ = write!(json, "\"key\":{key},\"{}\":{key},", by.name());
+        draft = draft.with("key", &group.key).with(by.name(), &group.key);
         if let Some(by) = then_by {
-            let _ = write!(json, "\"{}\":{},", by.name(), value(&group.then_key));
+            draft = draft.with(by.name(), &group.then_key);
         }
     }
     let Tokens { input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches } =
         group.tokens;
     let money = |money: Option<Money>| money.map_or("null".to_owned(), |money| money.to_string());
-    let list =
-        |names: &std::collections::BTreeSet<String>| names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(",");
-    let time = |time: Option<i64>| clock::iso(time).map_or("null".to_owned(), |time| quote(&time));
-    let _ = write!(
-        json,
-        "\"calls\":{},\"input\":{input},\"output\":{output},\"cache_write\":{cache_write},\
-         \"cache_write_hour\":{cache_write_hour},\"cache_read\":{cache_read},\"reasoning\":{reasoning},\
-         \"searches\":{searches},\"fetches\":{fetches},\"cost\":{},\"unpriced_calls\":{},\"stated_cost\":{},\
-         \"compared_cost\":{},\"difference\":{},\"models\":[{}],\"agents\":[{}],\"first\":{},\"last\":{}}}",
-        group.calls,
-        money(group.cost.money),
-        group.cost.unpriced,
-        money(group.stated),
-        money(group.compared),
-        money(group.difference()),
-        list(&group.models),
-        list(&group.agents),
-        time(group.first),
-        time(group.last),
-    );
-    json
+    draft
+        .with("calls", group.calls)
+        .with("input", input)
+        .with("output", output)
+        .with("cache_write", cache_write)
+        .with("cache_write_hour", cache_write_hour)
+        .with("cache_read", cache_read)
+        .with("reasoning", reasoning)
+        .with("searches", searches)
+        .with("fetches", fetches)
+        .with_json("cost", money(group.cost.money))
+        .with("unpriced_calls", group.cost.unpriced)
+        .with_json("stated_cost", money(group.stated))
+        .with_json("compared_cost", money(group.compared))
+        .with_json("difference", money(group.difference()))
+        .with("models", &group.models)
+        .with("agents", &group.agents)
+        .with("first", clock::iso(group.first))
+        .with("last", clock::iso(group.last))
+        .render(None)
 }
 
 fn unpriced_json(unpriced: &Unpriced) -> String {
-    let missing: Vec<String> = unpriced.missing.iter().map(|counter| quote(counter.name())).collect();
+    let missing: Vec<&str> = unpriced.missing.iter().map(|counter| counter.name()).collect();
     let Tokens { input, output, cache_read, cache_write, .. } = unpriced.tokens;
-    format!(
-        "{{\"model\":{},\"pace\":\"{}\",\"missing\":[{}],\"calls\":{},\"input\":{input},\"output\":{output},\
-         \"cache_write\":{cache_write},\"cache_read\":{cache_read}}}",
-        unpriced.model.as_deref().map_or("null".to_owned(), quote),
-        unpriced.service_tier.name(),
-        missing.join(","),
-        unpriced.calls,
-    )
+    Draft::new()
+        .with("model", &unpriced.model)
+        .with("pace", unpriced.service_tier.name())
+        .with("missing", missing)
+        .with("calls", unpriced.calls)
+        .with("input", input)
+        .with("output", output)
+        .with("cache_write", cache_write)
+        .with("cache_read", cache_read)
+        .render(None)
 }
 
 /// The rows as CSV, without the total.

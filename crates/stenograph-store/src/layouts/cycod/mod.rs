@@ -249,7 +249,7 @@ fn seed(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind, load: &Path) ->
     let mut made = Vec::new();
     match Registry::built_in().detect(&bytes) {
         Detected::Format(from) => {
-            let converted = convert::convert(from, &mut bytes.as_slice(), kind.format(), &mut made, Carry::Not);
+            let converted = convert::convert(from, &mut bytes.as_slice(), kind.format(), &mut made, Carry::Omit);
             converted.map_err(|error| Error::at(load, Problem::Unreadable, error.into()))?;
         }
         Detected::Tie(_) | Detected::Unknown => {}

@@ -83,7 +83,7 @@ impl RunDocuments {
         let plain = temporary_path(&folder.join(TRANSCRIPT));
         let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
         let size = write_from_start(files, &plain, &mut |out| {
-            Ok(convert(journal::NATIVE, source, &Devflow, out, Carry::Not).map(|_| ())?)
+            Ok(convert(journal::NATIVE, source, &Devflow, out, Carry::Omit).map(|_| ())?)
         });
         let size = size.map_err(|error| unwritable(&plain, error))?;
         let large = size > COMPRESS_SIZE_MIN as u64;
@@ -127,7 +127,7 @@ impl layouts::Documents for RunDocuments {
         // The header states how many turns follow, so they are counted first.
         source.head = head(&metadata);
         let mut turns = TurnCounter { reading: Reading::new(&Devflow, Wanted::All), count: 0 };
-        convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Not)
+        convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Omit)
             .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error.into()))?;
         metadata.turn_count = turns.end();
         source.head = head(&metadata);

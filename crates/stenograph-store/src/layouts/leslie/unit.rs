@@ -120,7 +120,7 @@ impl ConversationUnit {
 
     fn convert(&self, outline: &Outline, out: &mut dyn io::Write) -> io::Result<Outcome> {
         let mut source = UnitSource { head: self.head(outline), recorded: self.recorded.clone() };
-        Ok(convert(journal::NATIVE, &mut source, &Leslie, out, Carry::Not)?)
+        Ok(convert(journal::NATIVE, &mut source, &Leslie, out, Carry::Omit)?)
     }
 
     /// The header of the text as an event, which the format writes unchanged.

@@ -81,7 +81,7 @@ fn converted(
 ) -> Result<(Spool, Outcome), AnswerProblem> {
     let mut source = found.events.open(&viewer.store)?;
     let mut spool = Spool::new()?;
-    let outcome = convert::convert(found.events.format(), &mut source, to, &mut spool, Carry::Not);
+    let outcome = convert::convert(found.events.format(), &mut source, to, &mut spool, Carry::Omit);
     let outcome = outcome.map_err(|error| {
         let trouble = AnswerProblem::bad(error.to_string());
         match error.hint() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use stenograph::ledger::{
-    self, By, CallDetail, Group, Ledger, LedgerBuilder, LedgerEntry, Money, Question, UsageReport,
+    self, By, CallDetail, Group, Ledger, LedgerBuilder, LedgerEntry, Money, UsageQuery, UsageReport,
 };
 use stenograph::query::{Query, SessionFacts};
 use stenograph::render::{dollars, grouped};
@@ -55,7 +55,7 @@ fn ask(viewer: &Viewer, ledger: &Ledger, by: By, query: Option<&Query>) -> Usage
     let projects = || viewer.store.catalogue().ok().and_then(|catalogue| ProjectNames::of(&catalogue).ok());
     let (mut names, mut others) = (projects().unwrap_or_default(), projects().unwrap_or_default());
     let mut keep = |entry: &LedgerEntry| query.is_none_or(|query| is_wanted(ledger, entry, query, &mut others));
-    let mut question = Question {
+    let mut question = UsageQuery {
         by,
         then_by: None,
         zone: viewer.zone.clone(),

@@ -297,7 +297,7 @@ mod tests {
     fn converted(bodies: Vec<Body<'_>>) -> (String, LossReport) {
         let lines: Vec<String> = bodies.into_iter().map(|body| crate::wire::event(&Event::new(body))).collect();
         let (source, mut out) = (lines.join("\n"), Vec::new());
-        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Not).unwrap();
+        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Omit).unwrap();
         (String::from_utf8(out).unwrap(), outcome.losses)
     }
 
@@ -354,8 +354,8 @@ mod tests {
              A:\nFirst.\n\n[Tool call] look\n{long}\n\n[Tool result] look\n{long}\n\nassistant:\nDone.\n"
         );
         let (mut native, mut back) = (Vec::new(), Vec::new());
-        convert(&Leslie, &mut source.as_bytes(), &Steno, &mut native, Carry::Not).unwrap();
-        convert(&Steno, &mut native.as_slice(), &Leslie, &mut back, Carry::Not).unwrap();
+        convert(&Leslie, &mut source.as_bytes(), &Steno, &mut native, Carry::Omit).unwrap();
+        convert(&Steno, &mut native.as_slice(), &Leslie, &mut back, Carry::Omit).unwrap();
         assert!(String::from_utf8(back).unwrap() == source);
     }
 
