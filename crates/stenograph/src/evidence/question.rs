@@ -1,6 +1,6 @@
 //! What a person asks with a message, without what the agent adds to it. The first question names a session that has no title.
 
-use super::user_message::{UserMessage, injected_length, is_command, markup_element};
+use super::user_message::{UserMessage, injected_length, is_command, markup_element, typed_words};
 use crate::model::{Body, Event, Role};
 
 /// A question in the words of the person.
@@ -25,7 +25,7 @@ impl UserQuestion {
         if is_command(event, text) {
             return command(text).map(UserQuestion::Command);
         }
-        let words = without_additions(event, text);
+        let words = typed_words(event, text).unwrap_or_else(|| without_additions(event, text));
         Some(UserQuestion::Words(words.to_owned())).filter(|_| !words.is_empty())
     }
 
