@@ -6,6 +6,7 @@ use crate::model::Origin;
 use crate::text::Str;
 
 pub(crate) mod anthropic;
+pub mod atif;
 mod blocks;
 pub(crate) mod chat;
 pub mod chibi;
@@ -27,6 +28,7 @@ pub mod leslie;
 pub mod openai_chat;
 pub mod peers;
 mod placeholder;
+mod record_map;
 pub mod steno;
 
 /// Every format, in the order in which users see them.
@@ -46,6 +48,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &devflow::Devflow,
     &leslie::Leslie,
     &codex::Codex,
+    &atif::Atif,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
