@@ -152,6 +152,8 @@ const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", 
 const FILES: &[(&str, &str, &str)] = &[
     ("atif/", "_atif.json", "atif"),
     ("made/harbor/", "trajectory.json", "atif"),
+    ("cline/", "session.messages.json", "cline"),
+    ("made/cline/", ".messages.json", "cline"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

@@ -16,6 +16,7 @@ pub mod chibi_requests;
 pub mod chibi_responses;
 pub mod claude_code;
 pub mod claude_events;
+pub mod cline;
 pub mod codex;
 pub mod cycod_trajectory;
 pub mod devflow;
@@ -49,6 +50,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &leslie::Leslie,
     &codex::Codex,
     &atif::Atif,
+    &cline::Cline,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
