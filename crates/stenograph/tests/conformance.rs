@@ -154,6 +154,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/harbor/", "trajectory.json", "atif"),
     ("cline/", "session.messages.json", "cline"),
     ("made/cline/", ".messages.json", "cline"),
+    ("made/mini/", ".traj.json", "mini-swe-agent"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

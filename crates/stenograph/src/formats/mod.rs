@@ -26,6 +26,7 @@ mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod leslie;
+pub mod mini_swe_agent;
 pub mod openai_chat;
 pub mod peers;
 mod placeholder;
@@ -51,6 +52,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
     &atif::Atif,
     &cline::Cline,
+    &mini_swe_agent::MiniSweAgent,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
