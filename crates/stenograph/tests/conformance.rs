@@ -155,6 +155,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("cline/", "session.messages.json", "cline"),
     ("made/cline/", ".messages.json", "cline"),
     ("made/mini/", ".traj.json", "mini-swe-agent"),
+    ("swe-agent/", ".traj", "swe-agent"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

@@ -32,6 +32,7 @@ pub mod peers;
 mod placeholder;
 mod record_map;
 pub mod steno;
+pub mod swe_agent;
 
 /// Every format, in the order in which users see them.
 pub static FORMATS: &[&dyn Format] = &[
@@ -53,6 +54,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &atif::Atif,
     &cline::Cline,
     &mini_swe_agent::MiniSweAgent,
+    &swe_agent::SweAgent,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
