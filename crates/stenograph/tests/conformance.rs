@@ -156,6 +156,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/cline/", ".messages.json", "cline"),
     ("made/mini/", ".traj.json", "mini-swe-agent"),
     ("swe-agent/", ".traj", "swe-agent"),
+    ("made/continue/", "9.json", "continue"),
+    ("made/continue/", "c.json", "continue"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

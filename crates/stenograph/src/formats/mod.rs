@@ -18,6 +18,7 @@ pub mod claude_code;
 pub mod claude_events;
 pub mod cline;
 pub mod codex;
+pub mod r#continue;
 pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
@@ -55,6 +56,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &cline::Cline,
     &mini_swe_agent::MiniSweAgent,
     &swe_agent::SweAgent,
+    &r#continue::Continue,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
