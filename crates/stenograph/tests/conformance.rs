@@ -158,6 +158,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("swe-agent/", ".traj", "swe-agent"),
     ("made/continue/", "9.json", "continue"),
     ("made/continue/", "c.json", "continue"),
+    ("made/gptme/", "conversation.jsonl", "gptme"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

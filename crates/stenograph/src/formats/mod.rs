@@ -26,6 +26,7 @@ mod document;
 mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod gptme;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
@@ -57,6 +58,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &mini_swe_agent::MiniSweAgent,
     &swe_agent::SweAgent,
     &r#continue::Continue,
+    &gptme::Gptme,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
