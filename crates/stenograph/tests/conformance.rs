@@ -159,6 +159,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/continue/", "9.json", "continue"),
     ("made/continue/", "c.json", "continue"),
     ("made/gptme/", "conversation.jsonl", "gptme"),
+    ("made/grok/", "updates.jsonl", "grok"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

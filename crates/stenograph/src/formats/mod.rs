@@ -27,6 +27,7 @@ mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod gptme;
+pub mod grok;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
@@ -59,6 +60,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &swe_agent::SweAgent,
     &r#continue::Continue,
     &gptme::Gptme,
+    &grok::Grok,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
