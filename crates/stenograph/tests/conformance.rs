@@ -160,6 +160,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/continue/", "c.json", "continue"),
     ("made/gptme/", "conversation.jsonl", "gptme"),
     ("made/grok/", "updates.jsonl", "grok"),
+    ("made/grok/", "chat_history.jsonl", "grok-history"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

@@ -28,6 +28,7 @@ pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod gptme;
 pub mod grok;
+pub mod grok_history;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
@@ -61,6 +62,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &r#continue::Continue,
     &gptme::Gptme,
     &grok::Grok,
+    &grok_history::GrokHistory,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
