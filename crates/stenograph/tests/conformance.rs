@@ -161,6 +161,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/gptme/", "conversation.jsonl", "gptme"),
     ("made/grok/", "updates.jsonl", "grok"),
     ("made/grok/", "chat_history.jsonl", "grok-history"),
+    ("made/openhands/", ".json", "openhands"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

@@ -32,6 +32,7 @@ pub mod grok_history;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
+pub mod openhands;
 pub mod peers;
 mod placeholder;
 mod record_map;
@@ -63,6 +64,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &gptme::Gptme,
     &grok::Grok,
     &grok_history::GrokHistory,
+    &openhands::Openhands,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
