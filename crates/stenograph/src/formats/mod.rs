@@ -33,6 +33,7 @@ pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
 pub mod openhands;
+pub mod openhands_trajectory;
 pub mod peers;
 mod placeholder;
 mod record_map;
@@ -65,6 +66,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &grok::Grok,
     &grok_history::GrokHistory,
     &openhands::Openhands,
+    &openhands_trajectory::OpenhandsTrajectory,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
