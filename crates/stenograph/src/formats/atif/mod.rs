@@ -150,3 +150,31 @@ impl Format for Atif {
         Box::new(MappedWriter::new(&MAPPED, outline))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Session;
+
+    #[test]
+    fn steps_are_counted_once_and_not_again_by_their_total() {
+        let demo = include_str!("fixtures/demo.trajectory.json");
+        let counted = |source: &str| Session::from_bytes(source.as_bytes()).unwrap().usage().total();
+        let usage = counted(demo);
+        assert_eq!(
+            (usage.input, usage.cache_write, usage.cache_read, usage.output),
+            (Some(350), Some(50), Some(2200), Some(89))
+        );
+        // Only the total counts where the steps state nothing.
+        let usage = counted(&demo.replace("\"metrics\"", "\"measured\""));
+        assert_eq!((usage.input, usage.cache_read, usage.output), (Some(400), Some(2200), Some(89)));
+    }
+
+    #[test]
+    fn versions_of_the_first_series_are_claimed_and_no_others() {
+        let sniffed =
+            |version: &str| Atif.sniff(&Head::new(format!("{{\"schema_version\": \"{version}\"}}").as_bytes()));
+        assert_eq!(sniffed("ATIF-v1.0"), Sniff::Certain);
+        assert_eq!(sniffed("ATIF-v2.0"), Sniff::No);
+    }
+}
