@@ -28,7 +28,14 @@ static INFO: FormatInfo = FormatInfo {
     own_only: true,
     restated: &["extra.response", "extra.actions", "extra.raw_output"],
     typed: &[("Please solve this issue: ", "\n\nYou can execute bash commands")],
-    calls: CallWords { exit_codes: &[ExitCodeAt::Field("extra.returncode")], ..CallWords::NONE },
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::Field("extra.returncode")],
+        // The run ends with the call that submits the work.
+        interruption_prefixes: &[
+            "{\n  \"returncode\": -1,\n  \"output\": \"\", \"exception_info\": \"action was not executed\"",
+        ],
+        ..CallWords::NONE
+    },
     ..FormatInfo::BLANK
 };
 
