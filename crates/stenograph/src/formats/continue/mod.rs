@@ -22,7 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "Continue's sessions",
     framing: Framing::Items(Items::Array("history")),
     extension: "json",
-    homes: &["{CONTINUE_GLOBAL_DIR|~/.continue}/sessions/<session>.json"],
+    homes: &["{CONTINUE_GLOBAL_DIR|~/.continue}/sessions/????????-????-*.json"],
     resume: Some("cn --fork {session}"),
     spec: "continuedev/continue, core/index.d.ts: Session",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },
