@@ -29,6 +29,21 @@ impl UserQuestion {
         Some(UserQuestion::Words(words.to_owned())).filter(|_| !words.is_empty())
     }
 
+    /// The words of a message that has nothing but them and what the agent puts around them.
+    pub fn wrapped_words(event: &Event<'_>) -> Option<String> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        if content.others().next().is_some() {
+            return None;
+        }
+        let joined = content.joined();
+        let text = joined.decode();
+        let mut around = event.extra.known().flat_map(|(info, _)| info.typed);
+        around.find_map(|(begin, end)| {
+            let words = text.trim().strip_prefix(begin)?.strip_suffix(end)?;
+            (!words.contains(end)).then(|| words.trim().to_owned())
+        })
+    }
+
     /// Its text.
     pub fn text(&self) -> &str {
         match self {
