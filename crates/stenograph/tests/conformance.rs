@@ -162,6 +162,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/grok/", "updates.jsonl", "grok"),
     ("made/grok/", "chat_history.jsonl", "grok-history"),
     ("made/openhands/", ".json", "openhands"),
+    ("made/aider/", ".chat.history.md", "aider"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

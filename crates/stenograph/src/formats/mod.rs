@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::model::Origin;
 use crate::text::Str;
 
+pub mod aider;
 pub(crate) mod anthropic;
 pub mod atif;
 mod blocks;
@@ -67,6 +68,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &grok_history::GrokHistory,
     &openhands::Openhands,
     &openhands_trajectory::OpenhandsTrajectory,
+    &aider::Aider,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
