@@ -161,8 +161,9 @@ pub enum ErrorAt {
     Flag(&'static str),
     /// A word at this path, and the words that mean a failure and a success. It stays in the record.
     Word(&'static str, &'static [&'static str], &'static [&'static str]),
-    /// A flag in each element of the content that is true for a success. It stays in the element.
-    Elements(&'static str),
+    /// A flag in each element of the content that is true for a success. It stays in the element. A flag of the result itself,
+    /// which is true for a failure, counts instead of them, and is written if they are lost.
+    Elements(&'static str, &'static str),
 }
 
 /// What the content of a record is.

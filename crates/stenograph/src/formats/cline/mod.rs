@@ -75,7 +75,7 @@ const MESSAGE: RecordMap = RecordMap {
         input_has: InputHas::Cache,
         ..UsageMap::NONE
     }),
-    parts: &[PartMap::Blocks("content", &["result", "text"], ErrorAt::Elements("success"))],
+    parts: &[PartMap::Blocks("content", &["result", "text"], ErrorAt::Elements("success", "is_error"))],
     speaks: Speaks::As(Role::Assistant),
 };
 

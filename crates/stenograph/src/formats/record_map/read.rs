@@ -250,11 +250,7 @@ fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>>
     }
     let error = match map.error {
         ErrorAt::Nowhere => None,
-        ErrorAt::Flag(path) => take_at(object, path, |raw| match raw {
-            "true" => Some(true),
-            "false" => Some(false),
-            _ => None,
-        }),
+        ErrorAt::Flag(path) => take_at(object, path, flag),
         ErrorAt::Word(path, failed, succeeded) => peek_at(object, path).and_then(|raw| {
             let word = crate::json::word(&raw)?;
             match (failed.contains(&word.as_ref()), succeeded.contains(&word.as_ref())) {
@@ -263,7 +259,8 @@ fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>>
                 (false, false) => None,
             }
         }),
-        ErrorAt::Elements(key) => peek_at(object, map.content).and_then(|raw| elements_error(&raw, key)),
+        ErrorAt::Elements(key, own) => take_at(object, own, flag)
+            .or_else(|| peek_at(object, map.content).and_then(|raw| elements_error(&raw, key))),
     };
     let call = match map.call.strip_suffix("[]") {
         Some(list) => {
@@ -276,8 +273,16 @@ fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>>
     Some(Body::ToolResult { call, name, content: content.unwrap_or(Content::Pieces(Vec::new())), error })
 }
 
+fn flag(raw: &str) -> Option<bool> {
+    match raw {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
 /// Whether an element states that it failed; a success needs all of them.
-fn elements_error(raw: &str, key: &str) -> Option<bool> {
+pub fn elements_error(raw: &str, key: &str) -> Option<bool> {
     // Some tools give one element as text.
     let decoded = Text::from_json(raw).map(|text| text.decode().into_owned());
     let elements = decoded.as_deref().map_or_else(|| items(raw), |text| Some(vec![text]))?;

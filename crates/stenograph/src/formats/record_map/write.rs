@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::fields::{Values, is_taken, put_fields, put_usage};
+use super::read::elements_error;
 use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
 use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind};
@@ -151,8 +152,16 @@ fn put_result(map: &ResultMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: 
         out.put_opt(map.name, name.as_deref().map(quote));
     }
     put_content(map.content, map.texts, Some(content), extra, out);
-    if let ErrorAt::Flag(path) = map.error {
-        out.put_opt(path, error.map(|error| error.to_string()));
+    let spelled = error.map(|error| error.to_string());
+    match map.error {
+        ErrorAt::Flag(path) => out.put_opt(path, spelled),
+        // Another content, such as that of an edit, does not state the error.
+        ErrorAt::Elements(key, own)
+            if is_taken(extra, own) || elements_error(&content_json(content, map.texts), key) != *error =>
+        {
+            out.put_opt(own, spelled);
+        }
+        ErrorAt::Elements(..) | ErrorAt::Word(..) | ErrorAt::Nowhere => {}
     }
 }
 
