@@ -157,6 +157,7 @@ fn framing(framing: Framing) -> String {
     let items = |items: Items| match items {
         Items::Array(key) => format!("the items of `{key}` in one document"),
         Items::Members => "the members of one document".to_owned(),
+        Items::Elements => "the elements of one array".to_owned(),
     };
     match framing {
         Framing::Lines => "lines".to_owned(),

@@ -19,7 +19,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, create_folder_durably, folder_of};
 use crate::identity::is_same;
 use crate::journal::{self, Recording};
-use crate::layouts::LAYOUTS;
+use crate::layouts::{LAYOUTS, openhands};
 use crate::output::NewFile;
 use crate::recover;
 use crate::redaction::redact_into;
@@ -42,6 +42,9 @@ pub struct RecordingParts {
 /// `None` for a single file, or a folder that no layout knows.
 pub fn parts(path: &Path) -> Option<RecordingParts> {
     if path.is_dir() {
+        if let Some(files) = openhands::files_to_read(path, &Disk) {
+            return Some(RecordingParts { files, format: None, _copies: None });
+        }
         return LAYOUTS.iter().find_map(|layout| {
             let files = layout.files_to_read(path, &Disk).filter(|found| !found.is_empty())?;
             Some(RecordingParts { files, format: layout.format(), _copies: None })

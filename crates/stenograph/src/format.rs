@@ -44,7 +44,7 @@ pub struct Head<'a> {
     /// The bytes, without a byte order mark.
     pub bytes: &'a [u8],
     text: Cow<'a, str>,
-    mended: OnceCell<Option<String>>,
+    mended: OnceCell<String>,
 }
 
 impl<'a> Head<'a> {
@@ -137,9 +137,22 @@ impl<'a> Head<'a> {
     pub fn document(&self) -> Option<Object<'_>> {
         // A first record longer than the head, or a document: close what is open, so that its first keys can be seen.
         let start = self.text.trim_start();
-        let mended = self.mended.get_or_init(|| start.starts_with('{').then(|| mend(start))).as_deref()?;
+        let mended = self.mended(start, '{')?;
         let (values, _) = crate::json::values(mended);
         Object::parse(values.first()?.1)
+    }
+
+    /// The first objects of a source that is one JSON array, which is closed where the head ends.
+    pub fn elements(&self) -> Vec<Object<'_>> {
+        const ELEMENTS_MAX: usize = 32;
+        let start = self.text.trim_start();
+        let found = self.mended(start, '[').map(crate::json::values);
+        let first = found.and_then(|(values, _)| crate::json::items(values.first()?.1)).unwrap_or_default();
+        first.into_iter().take(ELEMENTS_MAX).filter_map(Object::parse).collect()
+    }
+
+    fn mended(&self, start: &str, opens: char) -> Option<&str> {
+        start.starts_with(opens).then(|| self.mended.get_or_init(|| mend(start)).as_str())
     }
 }
 
@@ -247,5 +260,14 @@ mod tests {
         let head = Head::new(br#"{"a": {"b": [1, 2, {"c": "half a str"#);
         let keys: Vec<String> = head.document().unwrap().keys().map(str::to_owned).collect();
         assert_eq!(keys, ["a"]);
+        assert!(head.elements().is_empty());
+    }
+
+    #[test]
+    fn a_cut_array_shows_its_first_objects() {
+        let head = Head::new(br#"[{"a": 1}, 7, {"b": {"c": "half a str"#);
+        let keys: Vec<String> = head.elements().iter().flat_map(Object::keys).map(str::to_owned).collect();
+        assert_eq!(keys, ["a", "b"]);
+        assert!(head.document().is_none());
     }
 }

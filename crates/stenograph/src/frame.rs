@@ -36,6 +36,8 @@ pub enum Items {
     Array(&'static str),
     /// The members of the document itself.
     Members,
+    /// The elements of a document that is an array.
+    Elements,
 }
 
 /// The part of its source that a record is.
@@ -405,6 +407,7 @@ pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     let head: Vec<u8> = match items {
         Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
         Items::Members => b"{".to_vec(),
+        Items::Elements => b"[".to_vec(),
     };
     let (mut found, mut others) = (0, 0);
     let mut each = |frame: Frame<'_>| match frame {
@@ -486,6 +489,16 @@ mod tests {
     }
 
     #[test]
+    fn an_array_is_split_into_its_elements() {
+        for chunk in [1, 3, 1000] {
+            let found = frames(Framing::Items(Items::Elements), " [\n {\"a\": [1]} , 7,{}\n]\n", chunk);
+            let texts: Vec<&str> = found.iter().map(|(_, text, _, _)| text.as_str()).collect();
+            assert_eq!(texts, [" [", "{\"a\": [1]}", "7", "{}", "]\n"]);
+            assert_eq!(frames(Framing::Items(Items::Elements), "{\"a\": [1]}", chunk).len(), 1);
+        }
+    }
+
+    #[test]
     fn lines_after_an_unknown_line_number_have_no_numbers() {
         let mut lines = Vec::new();
         let at = Span { offset: 100, length: 0, line: Span::LINE_UNKNOWN };
@@ -512,6 +525,7 @@ mod tests {
         assert!(!is_prologue(turns, b"{\"calls\": [") && !is_prologue(turns, b"{\"turns\": [7"));
         assert!(is_prologue(Items::Members, b"x {") && !is_prologue(Items::Members, b"x"));
         assert!(is_item(Items::Members, b"\"a\": {\"b\": [1, 2]}") && is_item(turns, b"{\"torn"));
+        assert!(is_prologue(Items::Elements, b"\n[") && is_item(Items::Elements, b"{\"torn"));
         assert!(!is_item(Items::Members, b"\"a\": 1, \"b\": 2") && !is_item(turns, b"7]") && !is_item(turns, b"{} x"));
     }
 

@@ -148,9 +148,25 @@ fn strangers(format: &'static dyn Format, files: &[PathBuf]) -> Result<(), Faile
 /// The formats of corpus folders. A file may be of another agent, but never of another format we read.
 const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", "codex"), ("cycod/", "openai-chat")];
 
+/// Files that must be recognised: the beginning and the end of their paths in the corpus, and their format.
+const FILES: &[(&str, &str, &str)] = &[
+    ("atif/", "_atif.json", "atif"),
+    ("made/harbor/", "trajectory.json", "atif"),
+    ("cline/", "session.messages.json", "cline"),
+    ("made/cline/", ".messages.json", "cline"),
+    ("made/mini/", ".traj.json", "mini-swe-agent"),
+    ("swe-agent/", ".traj", "swe-agent"),
+    ("made/continue/", "9.json", "continue"),
+    ("made/continue/", "c.json", "continue"),
+    ("made/gptme/", "conversation.jsonl", "gptme"),
+    ("made/grok/", "updates.jsonl", "grok"),
+    ("made/grok/", "chat_history.jsonl", "grok-history"),
+    ("made/openhands/", ".json", "openhands"),
+    ("made/aider/", ".chat.history.md", "aider"),
+];
+
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 9] =
-    ["atif/", "cline/", "gemini-cli/", "inspect/", "openhands/", "otel-genai/", "pi/", "qwen-code/", "swe-agent/"];
+const UNKNOWN: [&str; 5] = ["gemini-cli/", "inspect/", "otel-genai/", "pi/", "qwen-code/"];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];
@@ -187,6 +203,8 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
     let source = read_file(path)?;
     let stranger = source.is_empty() || STRANGERS.iter().any(|stranger| name.ends_with(stranger));
     let expected = FOLDERS.iter().find(|(folder, _)| name.starts_with(folder) && !stranger).map(|(_, format)| *format);
+    let known = FILES.iter().find(|(begin, end, _)| name.starts_with(begin) && name.ends_with(end));
+    let expected = known.map(|(_, _, format)| *format).or(expected);
     let format = match (Registry::built_in().detect(&source), expected) {
         (Detected::Tie(found), _) => return Err(format!("a tie: {found:?}").into()),
         (Detected::Format(found), Some(expected)) if found.info().name != expected => {
@@ -197,7 +215,7 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
         }
         (Detected::Format(found), _) => found,
         (Detected::Unknown, Some(expected))
-            if Registry::built_in().named(expected).is_some() && name.ends_with(".jsonl") =>
+            if Registry::built_in().named(expected).is_some() && (known.is_some() || name.ends_with(".jsonl")) =>
         {
             return Err(format!("not recognised as {expected}").into());
         }

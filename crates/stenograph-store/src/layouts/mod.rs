@@ -7,6 +7,7 @@ pub mod cycod;
 pub mod devflow;
 mod files_beside;
 mod leslie;
+pub(crate) mod openhands;
 pub(crate) mod rewrite;
 mod steno;
 #[cfg(test)]

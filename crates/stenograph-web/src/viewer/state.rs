@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use stenograph::compare::Comparison;
 use stenograph::contents::Contents;
-use stenograph::ledger::{self, By, LedgerDecision, Prices, Question, UsageReport};
+use stenograph::ledger::{self, By, LedgerDecision, Prices, UsageQuery, UsageReport};
 use stenograph::query::{Query, Today};
 use stenograph::status::Patience;
 use stenograph_store::discover::Places;
@@ -270,7 +270,7 @@ impl Viewer {
         commits: u64,
     ) -> Result<(Arc<SessionUsage>, SessionCost), AnswerProblem> {
         let ledger = session_ledger(catalogue, session, |_| true)?;
-        let mut question = Question {
+        let mut question = UsageQuery {
             by: By::Model,
             then_by: None,
             zone: TimeZone::UTC,

@@ -29,7 +29,10 @@ pub(crate) const COMMAND_SIZE_MAX: usize = 16 << 10;
 const POLLED_MAX: usize = 32;
 
 /// Keys whose value is a command, without the separators between their words.
-pub(crate) const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "argv"];
+pub(crate) const COMMAND_KEYS: [&str; 5] = ["command", "cmd", "script", "argv", COMMANDS];
+
+/// The key of a list of commands.
+const COMMANDS: &str = "commands";
 
 /// Keys whose value is a file or a folder.
 pub(crate) const PATH_KEYS: [&str; 13] = [
@@ -122,7 +125,8 @@ impl CallInput {
                 && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
             // In a tool for files, a single word names an operation and not a command.
             if is_command && self.command.is_none() && !(is_one_word(raw) && has_path()) {
-                self.command = command(raw).map(|text| self.capped(&text)).filter(|text| !text.trim().is_empty());
+                let found = if folded == COMMANDS { Some(words(raw).join("\n")) } else { command(raw) };
+                self.command = found.map(|text| self.capped(&text)).filter(|text| !text.trim().is_empty());
             }
             if HANDLES.contains(&folded.as_str()) {
                 self.polled_jobs.extend(words(raw).into_iter().take(POLLED_MAX));

@@ -1,6 +1,6 @@
 //! What a person asks with a message, without what the agent adds to it. The first question names a session that has no title.
 
-use super::user_message::{UserMessage, injected_length, is_command, markup_element};
+use super::user_message::{UserMessage, injected_length, is_command, markup_element, typed_words};
 use crate::model::{Body, Event, Role};
 
 /// A question in the words of the person.
@@ -25,8 +25,23 @@ impl UserQuestion {
         if is_command(event, text) {
             return command(text).map(UserQuestion::Command);
         }
-        let words = without_additions(event, text);
+        let words = typed_words(event, text).unwrap_or_else(|| without_additions(event, text));
         Some(UserQuestion::Words(words.to_owned())).filter(|_| !words.is_empty())
+    }
+
+    /// The words of a message that has nothing but them and what the agent puts around them.
+    pub fn wrapped_words(event: &Event<'_>) -> Option<String> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        if content.others().next().is_some() {
+            return None;
+        }
+        let joined = content.joined();
+        let text = joined.decode();
+        let mut around = event.extra.known().flat_map(|(info, _)| info.typed);
+        around.find_map(|(begin, end)| {
+            let words = text.trim().strip_prefix(begin)?.strip_suffix(end)?;
+            (!words.contains(end)).then(|| words.trim().to_owned())
+        })
     }
 
     /// Its text.

@@ -28,6 +28,7 @@ impl UserMessage {
             () if JobNotice::of(event).is_some() => UserMessage::JobNotice,
             () if is_interruption(event, text) => UserMessage::Interruption,
             () if is_flagged(event) => UserMessage::Injected,
+            () if typed_words(event, text).is_some() => UserMessage::Typed,
             // A picture without a word is what a person sends.
             () if !text.is_empty() && !is_command(event, text) && is_injected(event, text) => UserMessage::Injected,
             () => UserMessage::Typed,
@@ -53,6 +54,12 @@ fn is_flagged(event: &Event<'_>) -> bool {
 pub(super) fn is_command(event: &Event<'_>, text: &str) -> bool {
     let mut commands = event.extra.known().flat_map(|(info, _)| info.user.commands);
     commands.any(|begin| text.starts_with(begin))
+}
+
+/// The words that a person typed, in a message of an agent that surrounds them with its own.
+pub(super) fn typed_words<'t>(event: &Event<'_>, text: &'t str) -> Option<&'t str> {
+    let mut around = event.extra.known().flat_map(|(info, _)| info.typed);
+    around.find_map(|(begin, end)| Some(text.split_once(begin)?.1.split_once(end)?.0.trim()))
 }
 
 /// Whether a text is a message of the agent, or consists of what the agent injects and of elements of markup: nobody types those.

@@ -112,7 +112,7 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, notes: &mut Vec<Bloc
 }
 
 /// Reads one element of a list as a piece.
-fn piece<'a>(raw: &'a str, notes: &mut Vec<BlockNote>) -> Piece<'a> {
+pub fn piece<'a>(raw: &'a str, notes: &mut Vec<BlockNote>) -> Piece<'a> {
     match (Object::parse(raw), Text::from_json(raw)) {
         (Some(object), _) => piece_of(object, raw, notes),
         // A bare string among blocks has no extra fields, which is how the writer recognizes it.

@@ -5,7 +5,9 @@ use crate::format::Format;
 use crate::model::Origin;
 use crate::text::Str;
 
+pub mod aider;
 pub(crate) mod anthropic;
+pub mod atif;
 mod blocks;
 pub(crate) mod chat;
 pub mod chibi;
@@ -15,7 +17,9 @@ pub mod chibi_requests;
 pub mod chibi_responses;
 pub mod claude_code;
 pub mod claude_events;
+pub mod cline;
 pub mod codex;
+pub mod r#continue;
 pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
@@ -23,11 +27,19 @@ mod document;
 mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod gptme;
+pub mod grok;
+pub mod grok_history;
 pub mod leslie;
+pub mod mini_swe_agent;
 pub mod openai_chat;
+pub mod openhands;
+pub mod openhands_trajectory;
 pub mod peers;
 mod placeholder;
+mod record_map;
 pub mod steno;
+pub mod swe_agent;
 
 /// Every format, in the order in which users see them.
 pub static FORMATS: &[&dyn Format] = &[
@@ -46,6 +58,17 @@ pub static FORMATS: &[&dyn Format] = &[
     &devflow::Devflow,
     &leslie::Leslie,
     &codex::Codex,
+    &atif::Atif,
+    &cline::Cline,
+    &mini_swe_agent::MiniSweAgent,
+    &swe_agent::SweAgent,
+    &r#continue::Continue,
+    &gptme::Gptme,
+    &grok::Grok,
+    &grok_history::GrokHistory,
+    &openhands::Openhands,
+    &openhands_trajectory::OpenhandsTrajectory,
+    &aider::Aider,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

@@ -58,7 +58,7 @@ impl Scan {
     fn item_depth(&self) -> u32 {
         match self.items {
             Items::Array(_) => 2,
-            Items::Members => 1,
+            Items::Members | Items::Elements => 1,
         }
     }
 
@@ -108,6 +108,11 @@ impl Scan {
                 return Step::EndHere(RecordPlace::Prologue);
             }
             (Phase::Prologue, b'{') if self.depth == 0 && self.items == Items::Members => {
+                self.depth = 1;
+                self.phase = Phase::Between;
+                return Step::EndHere(RecordPlace::Prologue);
+            }
+            (Phase::Prologue, b'[') if self.depth == 0 && self.items == Items::Elements => {
                 self.depth = 1;
                 self.phase = Phase::Between;
                 return Step::EndHere(RecordPlace::Prologue);

@@ -1,7 +1,7 @@
 //! The law *silent*: every byte of a source is in an event or a note.
 
 use super::Case;
-use crate::frame::Framing;
+use crate::frame::{Framing, Items};
 use crate::model::{Body, NoteKind, Outline, Span};
 use crate::read::Collected;
 
@@ -60,7 +60,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
         return;
     }
     let outline = Outline::of(case.format.info().name, &case.found.events);
-    if case.format.info().framing != Framing::Lines && is_document(case.source) {
+    if case.format.info().framing != Framing::Lines && is_document(case.source, case.format.info().framing) {
         let written = crate::write::all(case.format, &outline, &case.found.events);
         let (Ok(source), Ok(written)) = (std::str::from_utf8(case.source), std::str::from_utf8(&written)) else {
             return;
@@ -111,9 +111,10 @@ pub(super) fn equal(case: &mut Case<'_>) {
     }
 }
 
-pub(super) fn is_document(source: &[u8]) -> bool {
+pub(super) fn is_document(source: &[u8], framing: Framing) -> bool {
     let source = crate::frame::after_boms(source);
-    source.trim_ascii_start().starts_with(b"{") && std::str::from_utf8(source).is_ok_and(crate::json::is_valid)
+    let opens: &[u8] = if framing == Framing::Items(Items::Elements) { b"[" } else { b"{" };
+    source.trim_ascii_start().starts_with(opens) && std::str::from_utf8(source).is_ok_and(crate::json::is_valid)
 }
 
 fn first_difference(left: &str, right: &str) -> String {

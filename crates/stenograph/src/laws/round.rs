@@ -85,7 +85,7 @@ pub(super) fn scarred(case: &mut Case<'_>) {
     let traits = case.format.info().traits;
     if traits.lossy
         || case.format.info().framing == Framing::Items(Items::Members)
-        || coverage::is_document(case.source)
+        || coverage::is_document(case.source, case.format.info().framing)
     {
         return;
     }
@@ -112,7 +112,7 @@ pub(super) fn carry(case: &mut Case<'_>) {
     let from = case.format;
     // A source without records has nothing to carry.
     let document = matches!(from.info().framing, Framing::Items(_));
-    if case.found.events.is_empty() || document && !coverage::is_document(case.source) {
+    if case.found.events.is_empty() || document && !coverage::is_document(case.source, from.info().framing) {
         return;
     }
     let others =

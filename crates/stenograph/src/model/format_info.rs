@@ -48,6 +48,8 @@ pub struct FormatInfo {
     pub totals: &'static [&'static str],
     /// The beginning and end of texts that the agent adds to user messages or tool results.
     pub injected: &'static [(&'static str, &'static str)],
+    /// What the agent puts before and after the words that a person typed, in the same message. The words begin and end there.
+    pub typed: &'static [(&'static str, &'static str)],
     /// How to tell what a person typed from what the agent writes in the role of the user.
     pub user: UserWords,
     /// Prefixes of header lines of results that change on every run.
@@ -95,6 +97,7 @@ impl FormatInfo {
         counts: &[],
         totals: &[],
         injected: &[],
+        typed: &[],
         user: UserWords { flags: &[], messages: &[], commands: &[] },
         changing_lines: &[],
         effects: &[],

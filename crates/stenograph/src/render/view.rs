@@ -175,8 +175,9 @@ impl EventView {
             Body::Message { content, .. } => {
                 // An interruption has no content beyond its heading.
                 let is_said = UserMessage::of(event) != Some(UserMessage::Interruption);
-                let blocks = match UserQuestion::typed_command(event) {
-                    Some(command) => vec![Block::Markdown(command)],
+                let typed = UserQuestion::typed_command(event).or_else(|| UserQuestion::wrapped_words(event));
+                let blocks = match typed {
+                    Some(words) => vec![Block::Markdown(words)],
                     None if is_said => blocks(content, Block::Markdown),
                     None => Vec::new(),
                 };

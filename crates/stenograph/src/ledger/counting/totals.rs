@@ -82,8 +82,34 @@ impl CallCounter {
         }
     }
 
+    /// Excludes the total of a run whose rows state the same tokens, with times that the total does not have.
+    fn exclude_equal_run(&mut self) -> bool {
+        let mut sum = Tokens::default();
+        let mut run = None;
+        for row in &self.rows {
+            match row.kind {
+                RowKind::Run if run.is_none() && row.time.is_none() => run = Some((row.line, row.tokens)),
+                RowKind::Run | RowKind::Difference | RowKind::Replayed => return false,
+                _ if row.time.is_none() => return false,
+                _ => sum = sum.plus(&row.tokens),
+            }
+        }
+        let Some((line, total)) = run else { return false };
+        // A total may count what is written to a cache as input.
+        let sent = |tokens: &Tokens| tokens.input.saturating_add(tokens.cache_write);
+        if sent(&sum) != sent(&total) || sum.output != total.output || sum.cache_read != total.cache_read {
+            return false;
+        }
+        self.rows.retain(|row| row.kind != RowKind::Run);
+        self.add_uncounted(UncountedReason::Sum, line);
+        true
+    }
+
     /// Excludes the rows of turns in a source that states the total of the whole run.
     pub(super) fn exclude_rows_within_total(&mut self) {
+        if self.exclude_equal_run() {
+            return;
+        }
         let mut within = Vec::new();
         self.rows.retain(|row| {
             let stays = matches!(

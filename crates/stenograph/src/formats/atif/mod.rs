@@ -1,0 +1,180 @@
+//! ATIF, the Agent Trajectory Interchange Format of Harbor: one document per trajectory, one record per step. See `README.md`
+//! beside this file.
+
+use super::record_map::{
+    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
+    ResultMap, Speaks, TEXT, UsageMap, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::{Framing, Items};
+use crate::model::{CallWords, ExitCodeAt, Outline, Role, SessionWords, TotalPaths, UsageWords};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `atif`.
+#[derive(Debug)]
+pub struct Atif;
+
+const NAME: &str = "atif";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: "harbor",
+    title: "ATIF, Harbor's trajectories of agents",
+    framing: Framing::Items(Items::Array("steps")),
+    extension: "json",
+    spec: "Harbor, RFC 0001: Agent Trajectory Interchange Format, versions 1.0 to 1.8",
+    traits: Traits { pieces: false, carries: false, lossy: false, log: false },
+    own_only: true,
+    totals: &["final_metrics"],
+    calls: CallWords {
+        exit_codes: &[
+            ExitCodeAt::First("Exit code "),
+            ExitCodeAt::Head("Process exited with code "),
+            ExitCodeAt::Head("Exit code: "),
+        ],
+        ..CallWords::NONE
+    },
+    usage: UsageWords {
+        counters: &[("metrics", &["prompt_tokens", "completion_tokens", "cached_tokens"])],
+        total: Some(TotalPaths {
+            facts: &["session_end"],
+            object: "final_metrics",
+            input: "total_prompt_tokens",
+            output: "total_completion_tokens",
+            cache_read: "total_cached_tokens",
+            cache_write: "",
+            reasoning: "",
+            cost: "total_cost_usd",
+        }),
+        ..UsageWords::NONE
+    },
+    session: SessionWords { tools: &["agent.tool_definitions"], ..SessionWords::NONE },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "source" };
+
+fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match place {
+        Place::Head => Some(&HEAD),
+        Place::Tail => Some(&TAIL),
+        Place::Record => match word("source")?.as_str() {
+            "user" => Some(&USER),
+            "agent" => Some(&AGENT),
+            "system" => Some(&SYSTEM),
+            _ => None,
+        },
+    }
+}
+
+static HEAD: RecordMap = RecordMap {
+    fields: &[
+        (Field::Session, "session_id"),
+        (Field::From, "agent.name"),
+        (Field::Version, "agent.version"),
+        (Field::Model, "agent.model_name"),
+        (Field::Cwd, "agent.extra.cwd"),
+    ],
+    parts: &[PartMap::Stated("session")],
+    ..RecordMap::NONE
+};
+
+static TAIL: RecordMap = RecordMap {
+    fields: &[(Field::Session, "session_id")],
+    parts: &[PartMap::Stated("session_end")],
+    ..RecordMap::NONE
+};
+
+const STEP: RecordMap = RecordMap {
+    fields: &[
+        (Field::IdNumber, "step_id"),
+        (Field::Time, "timestamp"),
+        (Field::Model, "model_name"),
+        (Field::StopReason, "extra.stop_reason"),
+        (Field::Cwd, "extra.cwd"),
+        (Field::Restates, "is_copied_context"),
+    ],
+    usage: Some(UsageMap {
+        input: &["metrics.prompt_tokens"],
+        output: &["metrics.completion_tokens"],
+        cache_read: &["metrics.cached_tokens"],
+        cache_write: &["metrics.extra.cache_creation_input_tokens", "metrics.extra.cache_write_input_tokens"],
+        reasoning: &["metrics.extra.reasoning_output_tokens", "metrics.extra.reasoning_tokens"],
+        cost: &["metrics.cost_usd"],
+        input_has: InputHas::Cache,
+    }),
+    parts: &[
+        PartMap::Thinking("reasoning_content"),
+        PartMap::Content("message", TEXT),
+        PartMap::Calls(
+            "tool_calls",
+            CallMap { id: "tool_call_id", name: "function_name", input: InputAt::Json("arguments") },
+        ),
+        PartMap::Results(
+            "observation.results",
+            ResultMap {
+                call: "source_call_id",
+                name: "",
+                content: "content",
+                texts: TEXT,
+                error: ErrorAt::Flag("extra.tool_result_is_error"),
+            },
+        ),
+    ],
+    speaks: Speaks::As(Role::Assistant),
+};
+
+static AGENT: RecordMap = STEP;
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..STEP };
+static SYSTEM: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..STEP };
+
+impl Format for Atif {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let version = head.document().and_then(|document| document.peek_str("schema_version"));
+        match version.is_some_and(|version| version.starts_with("ATIF-v1.")) {
+            true => Sniff::Certain,
+            false => Sniff::No,
+        }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Session;
+
+    #[test]
+    fn steps_are_counted_once_and_not_again_by_their_total() {
+        let demo = include_str!("fixtures/demo.trajectory.json");
+        let counted = |source: &str| Session::from_bytes(source.as_bytes()).unwrap().usage().total();
+        let usage = counted(demo);
+        assert_eq!(
+            (usage.input, usage.cache_write, usage.cache_read, usage.output),
+            (Some(350), Some(50), Some(2200), Some(89))
+        );
+        // Only the total counts where the steps state nothing.
+        let usage = counted(&demo.replace("\"metrics\"", "\"measured\""));
+        assert_eq!((usage.input, usage.cache_read, usage.output), (Some(400), Some(2200), Some(89)));
+    }
+
+    #[test]
+    fn versions_of_the_first_series_are_claimed_and_no_others() {
+        let sniffed =
+            |version: &str| Atif.sniff(&Head::new(format!("{{\"schema_version\": \"{version}\"}}").as_bytes()));
+        assert_eq!(sniffed("ATIF-v1.0"), Sniff::Certain);
+        assert_eq!(sniffed("ATIF-v2.0"), Sniff::No);
+    }
+}

@@ -1,0 +1,104 @@
+//! Cline 3: the messages of a session, one document each. See `README.md` beside this file.
+
+use super::record_map::{
+    ErrorAt, Field, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, Speaks, UsageMap,
+    Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::{Framing, Items};
+use crate::model::{CallWords, ExitCodeAt, Outline, Role, SessionWords, UsageWords};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `cline`.
+#[derive(Debug)]
+pub struct Cline;
+
+const NAME: &str = "cline";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: "cline",
+    title: "Cline's sessions, release 3",
+    framing: Framing::Items(Items::Array("messages")),
+    extension: "json",
+    homes: &["{CLINE_DATA_DIR|~/.cline/data}/sessions/*/<session>.messages.json"],
+    resume: Some("cline --id {session}"),
+    spec: "what Cline 3.0 writes; cline/cline, sdk/packages/core/src/session",
+    traits: Traits { pieces: false, carries: false, lossy: false, log: false },
+    own_only: true,
+    typed: &[
+        ("<user_input mode=\"act\">", "</user_input>"),
+        ("<user_input mode=\"plan\">", "</user_input>"),
+        ("<user_input mode=\"yolo\">", "</user_input>"),
+    ],
+    calls: CallWords { exit_codes: &[ExitCodeAt::First("[Command exited with code ")], ..CallWords::NONE },
+    usage: UsageWords {
+        counters: &[("metrics", &["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"])],
+        ..UsageWords::NONE
+    },
+    session: SessionWords { instructions: &["system_prompt"], ..SessionWords::NONE },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+
+fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match place {
+        Place::Head => Some(&HEAD),
+        Place::Tail => Some(&TAIL),
+        Place::Record if word("metadata.kind").as_deref() == Some("compaction") => Some(&SUMMARY),
+        Place::Record => match word("role")?.as_str() {
+            "user" => Some(&USER),
+            "assistant" => Some(&ASSISTANT),
+            _ => None,
+        },
+    }
+}
+
+static HEAD: RecordMap = RecordMap {
+    fields: &[(Field::Session, "sessionId"), (Field::Version, "origin.version")],
+    parts: &[PartMap::Stated("session")],
+    ..RecordMap::NONE
+};
+
+static TAIL: RecordMap = RecordMap { parts: &[PartMap::Stated("session_end")], ..RecordMap::NONE };
+
+const MESSAGE: RecordMap = RecordMap {
+    fields: &[(Field::Id, "id"), (Field::Millis, "ts"), (Field::Model, "modelInfo.id")],
+    usage: Some(UsageMap {
+        input: &["metrics.inputTokens"],
+        output: &["metrics.outputTokens"],
+        cache_read: &["metrics.cacheReadTokens"],
+        cache_write: &["metrics.cacheWriteTokens"],
+        cost: &["metrics.cost"],
+        input_has: InputHas::Cache,
+        ..UsageMap::NONE
+    }),
+    parts: &[PartMap::Blocks("content", &["result", "text"], ErrorAt::Elements("success", "is_error"))],
+    speaks: Speaks::As(Role::Assistant),
+};
+
+static ASSISTANT: RecordMap = MESSAGE;
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
+static SUMMARY: RecordMap = RecordMap { speaks: Speaks::Summary, ..MESSAGE };
+
+impl Format for Cline {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let Some(document) = head.document() else { return Sniff::No };
+        let is_session = ["version", "updated_at", "agent", "sessionId"].iter().all(|key| document.has(key));
+        if is_session && document.has("messages") { Sniff::Certain } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}

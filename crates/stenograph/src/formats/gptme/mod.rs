@@ -1,0 +1,134 @@
+//! gptme's conversations, one message per line. See `README.md` beside this file.
+
+mod marks;
+
+use super::record_map::{
+    ErrorAt, Field, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::Framing;
+use crate::json::Object;
+use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `gptme`.
+#[derive(Debug)]
+pub struct Gptme;
+
+const NAME: &str = "gptme";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: NAME,
+    title: "gptme's conversations",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["{XDG_DATA_HOME|~/.local/share}/gptme/logs/<session>/conversation.jsonl"],
+    resume: Some("gptme --name {session}"),
+    spec: "what gptme 0.35 writes",
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::Last("Return code: ")],
+        failure_prefixes: &["Error during execution: "],
+        ..CallWords::NONE
+    },
+    usage: UsageWords {
+        counters: &[("metadata.usage", &["input_tokens", "output_tokens", "cache_read_tokens"])],
+        ..UsageWords::NONE
+    },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+
+fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match word("role")?.as_str() {
+        // The id of the call is taken from a result, the tool that gave it is not.
+        "system" if word("metadata.tool").is_some() => Some(&RESULT),
+        "system" => Some(&SYSTEM),
+        "user" => Some(&USER),
+        "assistant" => Some(&ASSISTANT),
+        _ => None,
+    }
+}
+
+const MESSAGE: RecordMap = RecordMap {
+    fields: &[(Field::Time, "timestamp"), (Field::Model, "metadata.model")],
+    usage: Some(UsageMap {
+        input: &["metadata.usage.input_tokens"],
+        output: &["metadata.usage.output_tokens"],
+        cache_read: &["metadata.usage.cache_read_tokens"],
+        cache_write: &["metadata.usage.cache_creation_tokens"],
+        reasoning: &["metadata.usage.reasoning_tokens"],
+        cost: &["metadata.cost"],
+        input_has: InputHas::NoCache,
+    }),
+    parts: &[PartMap::Content("content", TEXT)],
+    speaks: Speaks::As(Role::User),
+};
+
+static USER: RecordMap = MESSAGE;
+static SYSTEM: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..MESSAGE };
+static ASSISTANT: RecordMap =
+    RecordMap { parts: &[PartMap::Marked("content", marks::MARKS)], speaks: Speaks::As(Role::Assistant), ..MESSAGE };
+static RESULT: RecordMap = RecordMap {
+    parts: &[PartMap::Result(ResultMap {
+        call: "call_id",
+        name: "",
+        content: "content",
+        texts: TEXT,
+        error: ErrorAt::Nowhere,
+    })],
+    ..MESSAGE
+};
+
+impl Format for Gptme {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let is_message = |object: &Object<'_>| {
+            object.peek_str("role").is_some()
+                && object.peek_str("timestamp").is_some_and(|time| time.get(10..11) == Some("T"))
+                && object.peek_str("content").is_some()
+                && object.keys().all(|key| KEYS.contains(&key))
+        };
+        let has_own = |object: &Object<'_>| OWN_KEYS.iter().any(|key| object.has(key));
+        match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
+            (true, true) => Sniff::Certain,
+            (true, false) => Sniff::Likely,
+            (false, _) => Sniff::No,
+        }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}
+
+/// The keys of a message.
+const KEYS: [&str; 11] = [
+    "role",
+    "content",
+    "timestamp",
+    "files",
+    "file_hashes",
+    "pinned",
+    "hide",
+    "quiet",
+    "call_id",
+    "metadata",
+    crate::carry::KEY,
+];
+
+/// Keys that only gptme's messages have.
+const OWN_KEYS: [&str; 3] = ["pinned", "hide", "file_hashes"];

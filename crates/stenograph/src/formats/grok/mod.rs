@@ -1,0 +1,139 @@
+//! Grok CLI: the updates of a session, one per line. See `README.md` beside this file.
+
+use super::record_map::{
+    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
+    ResultMap, Speaks, UsageMap, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::Framing;
+use crate::json::Object;
+use crate::model::{CallWords, ExitCodeAt, Outline, Role};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `grok`.
+#[derive(Debug)]
+pub struct Grok;
+
+const NAME: &str = "grok";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: NAME,
+    title: "Grok CLI's sessions (updates.jsonl)",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["~/.grok/sessions/<project>/<session>/updates.jsonl"],
+    resume: Some("grok -r {session}"),
+    spec: "what Grok CLI 1.0 writes",
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    restated: &["params.update.rawOutput"],
+    calls: CallWords { exit_codes: &[ExitCodeAt::Field("params.update.rawOutput.exit_code")], ..CallWords::NONE },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "params.update.sessionUpdate" };
+
+fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match word("params.update.sessionUpdate")?.as_str() {
+        "user_message_chunk" => Some(&USER),
+        "agent_message_chunk" => Some(&ANSWER),
+        "agent_thought_chunk" => Some(&THOUGHT),
+        "tool_call" => Some(&CALL),
+        "tool_call_update" => match word("params.update.status").as_deref() {
+            Some("completed" | "failed") => Some(&RESULT),
+            _ => Some(&PROGRESS),
+        },
+        "turn_completed" => Some(&TURN),
+        "background_tasks" => Some(&TASKS),
+        _ => None,
+    }
+}
+
+const UPDATE: RecordMap = RecordMap {
+    fields: &[
+        (Field::Session, "params.sessionId"),
+        (Field::Millis, "params._meta.agentTimestampMs"),
+        (Field::Model, "params.update._meta.modelId"),
+    ],
+    parts: &[PartMap::Content("params.update.content.text", &[])],
+    ..RecordMap::NONE
+};
+
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..UPDATE };
+static ANSWER: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..UPDATE };
+static THOUGHT: RecordMap = RecordMap { speaks: Speaks::Thinking, ..UPDATE };
+static TASKS: RecordMap = RecordMap { parts: &[PartMap::Stated("background_tasks")], ..UPDATE };
+static PROGRESS: RecordMap = RecordMap { parts: &[PartMap::Stated("tool_call_update")], ..UPDATE };
+
+static CALL: RecordMap = RecordMap {
+    parts: &[PartMap::Call(CallMap {
+        id: "params.update.toolCallId",
+        name: "params.update.title",
+        input: InputAt::Json("params.update.rawInput"),
+    })],
+    ..UPDATE
+};
+
+static RESULT: RecordMap = RecordMap {
+    fields: &[
+        (Field::Session, "params.sessionId"),
+        (Field::Millis, "params._meta.agentTimestampMs"),
+        (Field::Cwd, "params.update.rawOutput.current_dir"),
+    ],
+    parts: &[PartMap::Result(ResultMap {
+        call: "params.update.toolCallId",
+        name: "",
+        content: "params.update.content",
+        texts: &["content.text"],
+        error: ErrorAt::Word("params.update.status", &["failed"], &[]),
+    })],
+    ..RecordMap::NONE
+};
+
+static TURN: RecordMap = RecordMap {
+    fields: &[
+        (Field::Session, "params.sessionId"),
+        (Field::Millis, "params._meta.agentTimestampMs"),
+        (Field::Group, "params.update.prompt_id"),
+        (Field::StopReason, "params.update.stop_reason"),
+        (Field::ModelKey, "params.update.usage.modelUsage"),
+    ],
+    usage: Some(UsageMap {
+        input: &["params.update.usage.inputTokens"],
+        output: &["params.update.usage.outputTokens"],
+        cache_read: &["params.update.usage.cachedReadTokens"],
+        cache_write: &["params.update.usage.cacheCreationTokens"],
+        reasoning: &["params.update.usage.reasoningTokens"],
+        cost: &["params.update.usage.costUsd"],
+        input_has: InputHas::Cache,
+    }),
+    parts: &[PartMap::Stated("usage")],
+    ..RecordMap::NONE
+};
+
+impl Format for Grok {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let is_update = |object: &Object<'_>| {
+            let method = object.peek_str("method");
+            matches!(method.as_deref(), Some("session/update" | "_x.ai/session/update"))
+                && object.has("timestamp")
+                && object.peek_object("params").is_some_and(|params| params.has("sessionId") && params.has("update"))
+        };
+        if !objects.is_empty() && objects.iter().all(is_update) { Sniff::Certain } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}

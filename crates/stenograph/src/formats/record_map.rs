@@ -1,0 +1,197 @@
+//! Tables that say where a JSON record holds the fields of its events. A format states each of its records once as a
+//! [`RecordMap`]; reading and writing back follow the same table. The tables know no format, and they make no record for the
+//! events of another format.
+
+mod fields;
+mod format;
+mod read;
+mod write;
+
+pub use format::{MappedFormat, MappedReader, MappedWriter, Place, Words};
+
+use crate::model::{Body, Content, Role};
+
+/// Where a record holds the fields of its events. Dots separate the keys of a path. A field that is missing or has another
+/// type stays where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordMap {
+    /// The fields of the record itself.
+    pub fields: &'static [(Field, &'static str)],
+    /// The usage of the model call.
+    pub usage: Option<UsageMap>,
+    /// The events, in this order.
+    pub parts: &'static [PartMap],
+    /// What the content of the record is.
+    pub speaks: Speaks,
+}
+
+impl RecordMap {
+    /// A record without any field.
+    pub const NONE: RecordMap = RecordMap { fields: &[], usage: None, parts: &[], speaks: Speaks::As(Role::Unknown) };
+}
+
+/// A field of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Id,
+    /// An id that is a number.
+    IdNumber,
+    Parent,
+    Group,
+    Session,
+    From,
+    Model,
+    /// The model is the only key of an object. It stays in the record.
+    ModelKey,
+    Cwd,
+    Version,
+    StopReason,
+    /// A flag which states that the record repeats another one. It stays in the record.
+    Restates,
+    /// A time in RFC 3339. Text without a UTC offset is read as UTC.
+    Time,
+    /// A time in milliseconds since 1970.
+    Millis,
+    /// A time in seconds since 1970.
+    Seconds,
+}
+
+/// Where a record states the usage of a model call. Each counter has several possible paths; the first one with a number
+/// counts.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageMap {
+    pub input: &'static [&'static str],
+    pub output: &'static [&'static str],
+    pub cache_read: &'static [&'static str],
+    pub cache_write: &'static [&'static str],
+    pub reasoning: &'static [&'static str],
+    pub cost: &'static [&'static str],
+    pub input_has: InputHas,
+}
+
+/// Whether the input of a usage includes tokens of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputHas {
+    /// All tokens that were sent, including those read from and written to a cache.
+    Cache,
+    /// The tokens that were sent, without those read from or written to a cache.
+    NoCache,
+}
+
+impl UsageMap {
+    /// No counters.
+    pub const NONE: UsageMap = UsageMap {
+        input: &[],
+        output: &[],
+        cache_read: &[],
+        cache_write: &[],
+        reasoning: &[],
+        cost: &[],
+        input_has: InputHas::Cache,
+    };
+}
+
+/// Where a record holds one event, or a list of events.
+#[derive(Clone, Copy, Debug)]
+pub enum PartMap {
+    /// A fact that the record states by existing.
+    Stated(&'static str),
+    /// A fact whose content is the text at this path. These texts are not such a fact and stay in the record.
+    Fact(&'static str, &'static str, &'static [&'static str]),
+    /// Thinking as text.
+    Thinking(&'static str),
+    /// What the record says: text, or a list of elements with text under one of these keys.
+    Content(&'static str, &'static [&'static str]),
+    /// A call whose fields are in the record itself.
+    Call(CallMap),
+    /// A list of calls.
+    Calls(&'static str, CallMap),
+    /// A result whose fields are in the record itself.
+    Result(ResultMap),
+    /// A list of results.
+    Results(&'static str, ResultMap),
+    /// A list of Anthropic's content blocks, or one text. Results may have elements with text under one of these keys.
+    Blocks(&'static str, &'static [&'static str], ErrorAt),
+    /// The reason why a run ended.
+    Stop(&'static str),
+    /// A text in which an agent marks thinking and calls.
+    Marked(&'static str, MarkedText),
+}
+
+/// How a text with marks becomes events, and how events become that text.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkedText {
+    pub split: fn(&str) -> Vec<Body<'static>>,
+    pub join: fn(&[&Body<'_>]) -> String,
+}
+
+/// The fields of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct CallMap {
+    pub id: &'static str,
+    pub name: &'static str,
+    pub input: InputAt,
+}
+
+/// Where a call has its arguments.
+#[derive(Clone, Copy, Debug)]
+pub enum InputAt {
+    /// A JSON value.
+    Json(&'static str),
+    /// A text, usually of JSON.
+    Text(&'static str),
+}
+
+/// The fields of a result. An empty path means that it has no such field; a path that ends in `[]` has a list of one.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultMap {
+    pub call: &'static str,
+    pub name: &'static str,
+    pub content: &'static str,
+    /// The keys under which the elements of a content list have their text.
+    pub texts: &'static [&'static str],
+    pub error: ErrorAt,
+}
+
+/// Where a result states whether its call failed.
+#[derive(Clone, Copy, Debug)]
+pub enum ErrorAt {
+    Nowhere,
+    /// A flag that is true for a failure.
+    Flag(&'static str),
+    /// A word at this path, and the words that mean a failure and a success. It stays in the record.
+    Word(&'static str, &'static [&'static str], &'static [&'static str]),
+    /// A flag in each element of the content that is true for a success. It stays in the element. A flag of the result itself,
+    /// which is true for a failure, counts instead of them, and is written if they are lost.
+    Elements(&'static str, &'static str),
+}
+
+/// What the content of a record is.
+#[derive(Clone, Copy, Debug)]
+pub enum Speaks {
+    /// A message of this role.
+    As(Role),
+    /// Thinking of the model.
+    Thinking,
+    /// An error of the agent.
+    Failure,
+    /// A summary that replaces the context.
+    Summary,
+    /// A fact.
+    Fact(&'static str),
+}
+
+impl Speaks {
+    fn body(self, content: Content<'_>) -> Body<'_> {
+        match self {
+            Speaks::As(role) => Body::Message { role, content },
+            Speaks::Thinking => Body::Thinking { content },
+            Speaks::Failure => Body::Failure { name: None, content: Some(content) },
+            Speaks::Summary => Body::Compaction { summary: Some(content) },
+            Speaks::Fact(name) => Body::Fact { fact: name.into(), content: Some(content) },
+        }
+    }
+}
+
+/// The keys of elements that are plain text.
+pub const TEXT: &[&str] = &["text"];

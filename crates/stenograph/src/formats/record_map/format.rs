@@ -1,0 +1,229 @@
+//! The reader and the writer of a format whose records are described by tables: JSON lines, or a document with a list of
+//! records. The writer writes back what the reader read, and nothing else.
+
+use super::RecordMap;
+use super::fields::peek_at;
+use crate::formats::document::{DocumentFrame, DocumentPart};
+use crate::frame::{Framing, Items, Record, RecordPlace};
+use crate::json::{Object, indent, word};
+use crate::model::{Body, Event, ExtraFields, FormatInfo, Note, NoteKind, Outline, Span};
+use crate::read::{At, JsonRecord, Reader, Sink};
+use crate::write::{Writer, WriterOutput};
+
+/// The part of a source that a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The fields before the list of a document; nothing if the document is an array. Its first event is the fact `session`.
+    Head,
+    /// A line, or an item of the list.
+    Record,
+    /// The fields after the list. Its first event is the fact `session_end`.
+    Tail,
+}
+
+/// Looks up the word at a path of a record.
+pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
+
+/// A format whose records are described by tables.
+#[derive(Debug)]
+pub struct MappedFormat {
+    pub info: &'static FormatInfo,
+    /// The table of a record; the head and the tail of a document always have one. It looks only at words that no table takes, so that reading and writing find the same table.
+    pub map_of: fn(Place, &Words<'_>) -> Option<&'static RecordMap>,
+    /// The path of the word that names the type of a record.
+    pub kind: &'static str,
+}
+
+impl MappedFormat {
+    fn read(&self, place: Place, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let words = |path: &str| word(&peek_at(&object, path)?).map(|word| word.into_owned());
+        let unknown = |object: Object<'_>, out: &mut dyn Sink| {
+            let kind = peek_at(&object, self.kind).and_then(|raw| word(&raw).map(|word| word.into_owned()));
+            at.emit_unknown(self.info, kind.as_deref(), object, out);
+        };
+        let Some(map) = (self.map_of)(place, &words) else { return unknown(object, out) };
+        match map.read(self.info, object) {
+            Ok(mut events) => at.emit(&mut events, out),
+            Err(object) => unknown(object, out),
+        }
+    }
+
+    /// A record that was read from this format.
+    fn write(&self, place: Place, events: &[Event<'_>], extra: &ExtraFields<'_>) -> Option<String> {
+        let words = |path: &str| extra.word_at(path).map(|word| word.into_owned());
+        let map = (self.map_of)(place, &words).unwrap_or(&RecordMap::NONE);
+        map.write(self.info.name, events)
+    }
+
+    fn items(&self) -> Option<Items> {
+        match self.info.framing {
+            Framing::Items(items) | Framing::LinesOrItems(items) => Some(items),
+            Framing::Lines => None,
+        }
+    }
+}
+
+/// Reads a source of a mapped format. It remembers only whether a document was closed.
+#[derive(Debug)]
+pub struct MappedReader {
+    format: &'static MappedFormat,
+    /// The last record of a document that is not closed yet.
+    open: Option<Span>,
+}
+
+impl MappedReader {
+    /// A reader at the beginning of a source.
+    pub fn new(format: &'static MappedFormat) -> MappedReader {
+        MappedReader { format, open: None }
+    }
+
+    /// Reads the fields before or after the list. `spelled` are the bytes that make an object of them.
+    fn read_fields(&self, place: Place, record: &Record<'_>, spelled: &[&[u8]], out: &mut dyn Sink) {
+        let found = spelled.iter().map(|bytes| JsonRecord::derived(record, bytes)).find(JsonRecord::is_one_object);
+        match found {
+            Some(object) => object.each(out, &mut |object, at, out| self.format.read(place, object, at, out)),
+            None => JsonRecord::new(record).emit_unread("this part of the document is not JSON", out),
+        }
+    }
+}
+
+impl Reader for MappedReader {
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
+        self.open = (record.terminated && record.place != RecordPlace::Line).then_some(record.at);
+        let text = record.bytes.trim_ascii();
+        match (record.place, self.format.items()) {
+            (RecordPlace::Prologue, Some(Items::Elements)) if text == b"[" => {
+                self.read_fields(Place::Head, &record, &[b"{}"], out);
+            }
+            (RecordPlace::Prologue, Some(Items::Array(_))) => {
+                let closed = [record.bytes, b"]}"].concat();
+                self.read_fields(Place::Head, &record, &[record.bytes, &closed], out);
+            }
+            (RecordPlace::Epilogue, Some(Items::Array(_))) => {
+                self.open = None;
+                let after = text.strip_prefix(b"]").unwrap_or(text).trim_ascii();
+                if after != b"}" {
+                    let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
+                    self.read_fields(Place::Tail, &record, &[&opened], out);
+                }
+            }
+            (RecordPlace::Epilogue, _) if text == b"]" => self.open = None,
+            (RecordPlace::Prologue | RecordPlace::Epilogue, _) => {
+                self.open = None;
+                JsonRecord::new(&record).emit_unread("not part of the document", out);
+            }
+            (RecordPlace::Item | RecordPlace::Line, _) => {
+                let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| {
+                    self.format.read(Place::Record, object, at, out);
+                };
+                JsonRecord::new(&record).each(out, &mut each);
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut dyn Sink) {
+        if let Some(at) = self.open {
+            out.note(Note::new(NoteKind::Torn, at, "the document is incomplete: it ends after this record"));
+        }
+    }
+}
+
+/// Writes a source of a mapped format back.
+#[derive(Debug)]
+pub struct MappedWriter {
+    format: &'static MappedFormat,
+    /// Whether the session comes from this format.
+    is_own: bool,
+    document: Option<DocumentFrame>,
+}
+
+impl MappedWriter {
+    /// A writer for a session.
+    pub fn new(format: &'static MappedFormat, outline: &Outline) -> MappedWriter {
+        let document = format.items().map(|items| match items {
+            Items::Array(_) => DocumentFrame::new(items, "\n    ", "\n  "),
+            Items::Members | Items::Elements => DocumentFrame::new(items, "\n  ", "\n"),
+        });
+        MappedWriter { format, is_own: outline.origin == format.info.name, document }
+    }
+}
+
+impl Writer for MappedWriter {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
+        let Some(first) = events.first().filter(|_| self.is_own) else { return };
+        let unread = match &first.body {
+            Body::Other { bytes: Some(bytes), .. } => Some(bytes.bytes().into_owned()),
+            _ => None,
+        };
+        let extra = first.extra.get(self.format.info.name);
+        let json = |place| extra.and_then(|extra| self.format.write(place, events, extra));
+        let Some(document) = &mut self.document else {
+            return unread
+                .or_else(|| json(Place::Record).map(String::into_bytes))
+                .into_iter()
+                .for_each(|line| out.line(line));
+        };
+        let is_array = self.format.items() == Some(Items::Elements);
+        if let Some(bytes) = unread {
+            return document.unread(bytes, None, out);
+        }
+        match (place(first), self.format.items()) {
+            (Place::Head, Some(Items::Array(list))) => {
+                if let (Some(extra), Some(json)) = (extra, json(Place::Head)) {
+                    write_head(document, list, extra, &json, out);
+                }
+            }
+            (Place::Tail, Some(Items::Array(_))) => {
+                if let Some(json) = json(Place::Tail) {
+                    document.end(out);
+                    let indented = indent(&json, 0);
+                    let fields = indented.strip_prefix('{').unwrap_or(&indented);
+                    out.record(format!("]{}{fields}", if fields == "}" { "" } else { "," }));
+                }
+            }
+            (Place::Head, Some(Items::Elements)) => {
+                out.record("[");
+                document.part = DocumentPart::Items;
+            }
+            _ => {
+                if let Some(json) = json(Place::Record) {
+                    document.item(indent(&json, if is_array { 1 } else { 2 }), out);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut WriterOutput) {
+        if let Some(document) = self.document.as_mut().filter(|document| document.part == DocumentPart::Items) {
+            document.end(out);
+            out.glue(if self.format.items() == Some(Items::Elements) { "]" } else { "]\n}" });
+        }
+    }
+}
+
+/// The place of the record that begins with this event.
+fn place(first: &Event<'_>) -> Place {
+    match &first.body {
+        Body::Fact { fact, .. } if fact == "session" => Place::Head,
+        Body::Fact { fact, .. } if fact == "session_end" => Place::Tail,
+        _ => Place::Record,
+    }
+}
+
+/// Writes the fields before the list, or a whole document without a list.
+fn write_head(document: &mut DocumentFrame, list: &str, extra: &ExtraFields<'_>, json: &str, out: &mut WriterOutput) {
+    let indented = indent(json, 0);
+    // Of two such keys the last one is the list. It is the last key of the head.
+    let open =
+        indented.strip_suffix('}').map(str::trim_end).and_then(|head| head.strip_suffix(&format!("\"{list}\": []")));
+    match open.filter(|_| extra.raw(list) == Some("[]")) {
+        Some(open) => {
+            out.record(format!("{open}\"{list}\": ["));
+            document.part = DocumentPart::Items;
+        }
+        None => {
+            out.record(indented);
+            document.part = DocumentPart::Ended;
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Reads a record with its table.
+
+use std::borrow::Cow;
+
+use super::fields::{peek_at, take_at, take_fields, take_usage};
+use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap};
+use crate::formats::anthropic;
+use crate::frame::Framing;
+use crate::json::{Object, compact, items};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind};
+use crate::text::Text;
+
+/// One event of a record, with the extra fields of its element and the path of the list that had the element.
+type Part<'a> = (Body<'a>, Option<(&'static str, ExtraFields<'a>)>);
+
+impl RecordMap {
+    /// The events of a record. Returns the object if it has none of the parts.
+    pub fn read<'a>(&self, info: &'static FormatInfo, mut object: Object<'a>) -> Result<Vec<Event<'a>>, Object<'a>> {
+        let mut parts = Vec::new();
+        for part in self.parts {
+            self.take_part(part, &mut object, &mut parts);
+        }
+        if info.framing != Framing::Lines {
+            // The indentation of a document is not part of its values.
+            parts.iter_mut().for_each(|(body, _)| drop_indentation(body));
+        }
+        if parts.is_empty() {
+            // A record that says nothing still says that.
+            match self.empty_content(&object) {
+                Some(body) => parts.push((body, None)),
+                None => return Err(object),
+            }
+        }
+        let mut envelope = Event::default();
+        take_fields(self.fields, &mut object, &mut envelope);
+        let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
+        let mut record = object.into_extra();
+        let events = parts.into_iter().enumerate().map(|(at, (body, element))| {
+            let mut extra = if at == 0 { std::mem::take(&mut record) } else { ExtraFields::default() };
+            if let Some((path, element)) = element {
+                place(&mut extra, path, element);
+            }
+            Event { body, usage: usage.take(), extra: Extra::of(info, extra), ..envelope.clone() }
+        });
+        Ok(events.collect())
+    }
+
+    fn empty_content<'a>(&self, object: &Object<'_>) -> Option<Body<'a>> {
+        let is_content = |part: &&PartMap| match part {
+            PartMap::Content(path, _) | PartMap::Blocks(path, ..) | PartMap::Marked(path, _) => {
+                peek_at(object, path).is_some_and(|raw| is_empty(&raw))
+            }
+            _ => false,
+        };
+        self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
+    }
+
+    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<Part<'a>>) {
+        match part {
+            PartMap::Stated(name) => parts.push((Body::Fact { fact: Fact::from(*name), content: None }, None)),
+            PartMap::Fact(name, path, others) => {
+                let text = |raw| full_text(raw).filter(|text| !others.contains(&text.decode().as_ref()));
+                let content = take_at(object, path, text).map(Content::Text);
+                let fact = |content| (Body::Fact { fact: Fact::from(*name), content: Some(content) }, None);
+                parts.extend(content.map(fact));
+            }
+            PartMap::Thinking(path) => {
+                let content = take_at(object, path, full_text).map(Content::Text);
+                parts.extend(content.map(|content| (Body::Thinking { content }, None)));
+            }
+            PartMap::Content(path, texts) => {
+                let content = take_at(object, path, |raw| content(raw, texts));
+                parts.extend(content.map(|content| (self.speaks.body(content), None)));
+            }
+            PartMap::Call(map) => parts.extend(take_call(map, object).map(|body| (body, None))),
+            PartMap::Calls(path, map) => {
+                take_list(path, object, parts, |element| take_call(map, element));
+            }
+            PartMap::Result(map) => parts.extend(take_result(map, object).map(|body| (body, None))),
+            PartMap::Results(path, map) => {
+                take_list(path, object, parts, |element| take_result(map, element));
+            }
+            PartMap::Blocks(path, texts, error) => self.take_blocks(path, texts, *error, object, parts),
+            PartMap::Marked(path, marked) => {
+                let Some(text) = take_at(object, path, full_text) else { return };
+                let bodies = text.borrow().exact().map(|text| (marked.split)(&text)).unwrap_or_default();
+                match (marked.join)(&bodies.iter().collect::<Vec<_>>()) == text.decode() {
+                    true => parts.extend(bodies.into_iter().map(|body| (body, None))),
+                    false => parts.push((self.speaks.body(Content::Text(text)), None)),
+                }
+            }
+            PartMap::Stop(path) => {
+                let reason = take_at(object, path, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()));
+                let stop = |reason| Body::Stop { reason: Some(reason), success: None, content: None };
+                parts.extend(reason.map(|reason| (stop(reason), None)));
+            }
+        }
+    }
+
+    /// Takes content blocks. Consecutive texts and images are one message.
+    fn take_blocks<'a>(
+        &self,
+        path: &'static str,
+        texts: &'static [&'static str],
+        error: ErrorAt,
+        object: &mut Object<'a>,
+        parts: &mut Vec<Part<'a>>,
+    ) {
+        if let Some(text) = take_at(object, path, full_text) {
+            return parts.push((self.speaks.body(Content::Text(text)), None));
+        }
+        let Some(list) = take_at(object, path, |raw| items(raw).filter(|list| !list.is_empty())) else { return };
+        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        for raw in list {
+            match block(raw, texts, error) {
+                Ok((body, extra)) => {
+                    self.end_pieces(&mut pieces, parts);
+                    parts.push((body, Some((path, extra))));
+                }
+                Err(piece) => pieces.push(piece),
+            }
+        }
+        self.end_pieces(&mut pieces, parts);
+    }
+
+    fn end_pieces<'a>(&self, pieces: &mut Vec<Piece<'a>>, parts: &mut Vec<Part<'a>>) {
+        if !pieces.is_empty() {
+            parts.push((self.speaks.body(Content::Pieces(std::mem::take(pieces))), None));
+        }
+    }
+}
+
+fn drop_indentation(body: &mut Body<'_>) {
+    match body {
+        Body::ToolCall { input: Input::Json(raw), .. } => compact_value(raw),
+        Body::Message { content: Content::Pieces(pieces), .. }
+        | Body::ToolResult { content: Content::Pieces(pieces), .. } => {
+            for piece in pieces {
+                if let PieceKind::Other(raw) = &mut piece.kind {
+                    compact_value(raw);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Compacts a value of the document. A value that was decoded from a text keeps the spelling that it has there.
+fn compact_value(raw: &mut Cow<'_, str>) {
+    if let Cow::Borrowed(spelled) = raw {
+        *raw = compact(spelled);
+    }
+}
+
+/// A text that is not empty; an empty one stays in the record.
+fn full_text(raw: &str) -> Option<Text<'_>> {
+    Text::from_json(raw).filter(|text| !text.is_empty())
+}
+
+pub fn is_empty(raw: &str) -> bool {
+    matches!(raw, "null" | "\"\"") || items(raw).is_some_and(|list| list.is_empty())
+}
+
+/// A content that is not empty: a text, or a list of elements.
+fn content<'a>(raw: &'a str, texts: &[&str]) -> Option<Content<'a>> {
+    if is_empty(raw) {
+        return None;
+    }
+    match Text::from_json(raw) {
+        Some(text) => Some(Content::Text(text)),
+        None => Some(Content::Pieces(items(raw)?.into_iter().map(|raw| piece(raw, texts)).collect())),
+    }
+}
+
+fn piece<'a>(raw: &'a str, texts: &[&str]) -> Piece<'a> {
+    if let Some(text) = Text::from_json(raw) {
+        // A bare string among elements has no extra fields, which is how the writer recognizes it.
+        return Piece::text(text);
+    }
+    let Some(mut object) = Object::parse(raw) else { return opaque(raw) };
+    if let Some(text) = texts.iter().find_map(|path| take_at(&mut object, path, Text::from_json)) {
+        return Piece { kind: PieceKind::Text(text), extra: object.into_extra() };
+    }
+    match anthropic::piece(raw, &mut Vec::new()) {
+        blob @ Piece { kind: PieceKind::Blob { .. }, .. } => blob,
+        _ => opaque(raw),
+    }
+}
+
+fn opaque(raw: &str) -> Piece<'_> {
+    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
+}
+
+/// One of Anthropic's blocks: an event with its extra fields, or a piece of a message.
+fn block<'a>(
+    raw: &'a str,
+    texts: &'static [&'static str],
+    error: ErrorAt,
+) -> Result<(Body<'a>, ExtraFields<'a>), Piece<'a>> {
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, super::TEXT)) };
+    let body = match object.peek_str("type").as_deref() {
+        Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
+        Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
+        Some("tool_use") => anthropic::tool_call(&mut object),
+        Some("tool_result") => {
+            let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+            take_result(&map, &mut object)
+        }
+        _ => None,
+    };
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, super::TEXT))
+}
+
+/// Takes the elements of a list. A list with an element of another form stays whole.
+fn take_list<'a>(
+    path: &'static str,
+    object: &mut Object<'a>,
+    parts: &mut Vec<Part<'a>>,
+    take: impl Fn(&mut Object<'a>) -> Option<Body<'a>>,
+) {
+    let read = |raw: &'a str| -> Option<Vec<Part<'a>>> {
+        let mut found: Vec<Part<'a>> = Vec::new();
+        for raw in items(raw)? {
+            let mut element = Object::parse(raw)?;
+            let body = take(&mut element)?;
+            found.push((body, Some((path, element.into_extra()))));
+        }
+        (!found.is_empty()).then_some(found)
+    };
+    parts.extend(take_at(object, path, read).unwrap_or_default());
+}
+
+fn take_call<'a>(map: &CallMap, object: &mut Object<'a>) -> Option<Body<'a>> {
+    let mut rest = object.clone();
+    let name = take_at(&mut rest, map.name, |raw| Text::from_json(raw)?.exact())?;
+    let input = match map.input {
+        InputAt::Json(path) => take_at(&mut rest, path, Some).map(|raw| Input::Json(Cow::Borrowed(raw)))?,
+        InputAt::Text(path) => take_at(&mut rest, path, Text::from_json).map(Input::from_text)?,
+    };
+    let call = take_at(&mut rest, map.id, |raw| Text::from_json(raw)?.exact());
+    *object = rest;
+    Some(Body::ToolCall { call, name, input })
+}
+
+/// Takes a result. It needs a call or a content.
+fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>> {
+    let word = |raw: &'a str| Text::from_json(raw)?.exact();
+    if peek_at(object, map.call.trim_end_matches("[]")).is_none() && peek_at(object, map.content).is_none() {
+        return None;
+    }
+    let error = match map.error {
+        ErrorAt::Nowhere => None,
+        ErrorAt::Flag(path) => take_at(object, path, flag),
+        ErrorAt::Word(path, failed, succeeded) => peek_at(object, path).and_then(|raw| {
+            let word = crate::json::word(&raw)?;
+            match (failed.contains(&word.as_ref()), succeeded.contains(&word.as_ref())) {
+                (true, _) => Some(true),
+                (false, true) => Some(false),
+                (false, false) => None,
+            }
+        }),
+        ErrorAt::Elements(key, own) => take_at(object, own, flag)
+            .or_else(|| peek_at(object, map.content).and_then(|raw| elements_error(&raw, key))),
+    };
+    let call = match map.call.strip_suffix("[]") {
+        Some(list) => {
+            take_at(object, list, |raw| items(raw).filter(|list| list.len() == 1)?.first().and_then(|raw| word(raw)))
+        }
+        None => take_at(object, map.call, word),
+    };
+    let name = if map.name.is_empty() { None } else { take_at(object, map.name, word) };
+    let content = take_at(object, map.content, |raw| content(raw, map.texts));
+    Some(Body::ToolResult { call, name, content: content.unwrap_or(Content::Pieces(Vec::new())), error })
+}
+
+fn flag(raw: &str) -> Option<bool> {
+    match raw {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether an element states that it failed; a success needs all of them.
+pub fn elements_error(raw: &str, key: &str) -> Option<bool> {
+    // Some tools give one element as text.
+    let decoded = Text::from_json(raw).map(|text| text.decode().into_owned());
+    let elements = decoded.as_deref().map_or_else(|| items(raw), |text| Some(vec![text]))?;
+    let flags: Vec<Option<bool>> = elements
+        .into_iter()
+        .map(|raw| match Object::parse(raw)?.peek(key) {
+            Some("true") => Some(false),
+            Some("false") => Some(true),
+            _ => None,
+        })
+        .collect();
+    match flags.contains(&Some(true)) {
+        true => Some(true),
+        false => (!flags.is_empty() && flags.iter().all(|flag| *flag == Some(false))).then_some(false),
+    }
+}
+
+/// Puts the extra fields of an element in the place of its list.
+fn place<'a>(extra: &mut ExtraFields<'a>, path: &'static str, element: ExtraFields<'a>) {
+    let (key, held) = match path.split_once('.') {
+        None => (path, Held::Object(element)),
+        Some((key, below)) => {
+            if let Some(Held::Object(inner)) = extra.held_mut(key) {
+                return place(inner, below, element);
+            }
+            let mut inner = ExtraFields::default();
+            place(&mut inner, below, element);
+            (key, Held::Object(inner))
+        }
+    };
+    match extra.held_mut(key) {
+        Some(place) => *place = held,
+        None => extra.0.push((Cow::Borrowed(key), held)),
+    }
+}

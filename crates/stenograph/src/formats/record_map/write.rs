@@ -1,0 +1,243 @@
+//! Writes a record back with the table that it was read with.
+
+use std::borrow::Cow;
+
+use super::fields::{Values, is_taken, put_fields, put_usage};
+use super::read::elements_error;
+use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
+use crate::formats::anthropic;
+use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind};
+use crate::text::quote;
+use crate::write::Ownership;
+
+impl RecordMap {
+    /// The record that these events came from; `None` if they came from another format.
+    pub fn write(&self, origin: &str, events: &[Event<'_>]) -> Option<String> {
+        let first = events.first()?;
+        let extra = first.extra.get(origin)?;
+        let mut values = Values::default();
+        if !matches!(first.body, Body::Other { .. }) {
+            put_fields(self.fields, first, &mut values);
+            if let Some(map) = &self.usage {
+                put_usage(map, first, extra, &mut values);
+            }
+            for part in self.parts {
+                self.put_part(part, origin, events, extra, &mut values);
+            }
+        }
+        Some(values.render(extra))
+    }
+
+    fn put_part(&self, part: &PartMap, origin: &str, events: &[Event<'_>], extra: &ExtraFields<'_>, out: &mut Values) {
+        let facts = self.parts.iter().any(|part| matches!(part, PartMap::Fact(..) | PartMap::Stated(_)));
+        let said = |event: &&Event<'_>| match &event.body {
+            Body::Message { .. } | Body::Compaction { .. } | Body::Failure { .. } => true,
+            Body::Thinking { .. } => matches!(self.speaks, Speaks::Thinking),
+            Body::Fact { content: Some(_), .. } => !facts,
+            _ => false,
+        };
+        match part {
+            PartMap::Stated(_) => {}
+            PartMap::Fact(name, path, _) => {
+                let fact = events
+                    .iter()
+                    .find(|event| matches!(&event.body, Body::Fact { fact, content: Some(_) } if fact == name));
+                put_content(path, super::TEXT, fact.and_then(Event::content), extra, out);
+            }
+            PartMap::Thinking(path) => {
+                let thought = events.iter().find(|event| matches!(event.body, Body::Thinking { .. }));
+                put_content(path, super::TEXT, thought.and_then(Event::content), extra, out);
+            }
+            PartMap::Content(path, texts) => {
+                put_content(path, texts, events.iter().find(said).and_then(Event::content), extra, out);
+            }
+            PartMap::Call(map) => {
+                if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolCall { .. })) {
+                    put_call(map, event, out);
+                }
+            }
+            PartMap::Calls(path, map) => {
+                let calls = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. }));
+                put_list(path, origin, calls, out, &|event, _, values| put_call(map, event, values));
+            }
+            PartMap::Result(map) => {
+                if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
+                    put_result(map, event, extra, out);
+                }
+            }
+            PartMap::Results(path, map) => {
+                let results = events.iter().filter(|event| matches!(event.body, Body::ToolResult { .. }));
+                put_list(path, origin, results, out, &|event, extra, values| put_result(map, event, extra, values));
+            }
+            PartMap::Blocks(path, texts, error) => put_blocks(path, texts, *error, origin, events, extra, out),
+            PartMap::Marked(path, marked) => {
+                if is_taken(extra, path) {
+                    let bodies: Vec<&Body<'_>> = events.iter().map(|event| &event.body).collect();
+                    // A text that is not Unicode has no marks, and keeps its spelling.
+                    let json = match bodies.as_slice() {
+                        [Body::Message { content: Content::Text(text), .. }] => text.to_json(),
+                        bodies => quote(&(marked.join)(bodies)),
+                    };
+                    out.put(path, json);
+                }
+            }
+            PartMap::Stop(path) => {
+                let stop = events.iter().find(|event| matches!(event.body, Body::Stop { .. }));
+                out.put_opt(path, stop.and_then(Event::name).map(quote));
+            }
+        }
+    }
+}
+
+/// Writes a content. An empty one was not taken.
+fn put_content(
+    path: &'static str,
+    texts: &[&'static str],
+    content: Option<&Content<'_>>,
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    match content {
+        Some(content) if !content.is_empty() || is_taken(extra, path) => out.put(path, content_json(content, texts)),
+        Some(_) | None => {}
+    }
+}
+
+fn content_json(content: &Content<'_>, texts: &[&'static str]) -> String {
+    match content {
+        Content::Text(text) => text.to_json(),
+        Content::Pieces(pieces) => {
+            let pieces: Vec<String> = pieces.iter().map(|piece| piece_json(piece, texts)).collect();
+            format!("[{}]", pieces.join(","))
+        }
+    }
+}
+
+fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
+    match &piece.kind {
+        PieceKind::Text(text) if piece.extra.0.is_empty() => text.to_json(),
+        PieceKind::Text(text) => {
+            let taken = texts.iter().find(|key| is_taken(&piece.extra, key));
+            let key = taken.or_else(|| texts.iter().find(|key| !piece.extra.has(key))).copied().unwrap_or("text");
+            let mut values = Values::default();
+            values.put(key, text.to_json());
+            values.render(&piece.extra)
+        }
+        PieceKind::Blob { .. } => {
+            let mut blocks = Vec::new();
+            anthropic::content_blocks(&Content::Pieces(vec![piece.clone()]), Ownership::Own, &mut blocks);
+            blocks.concat()
+        }
+        PieceKind::Other(raw) => raw.to_string(),
+    }
+}
+
+fn put_call(map: &CallMap, event: &Event<'_>, out: &mut Values) {
+    let Body::ToolCall { call, name, input } = &event.body else { return };
+    out.put_opt(map.id, call.as_deref().map(quote));
+    out.put(map.name, quote(name));
+    match map.input {
+        InputAt::Json(path) => out.put(path, input.to_json().into_owned()),
+        InputAt::Text(path) => out.put(path, input.to_text().to_json()),
+    }
+}
+
+fn put_result(map: &ResultMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
+    let Body::ToolResult { call, name, content, error } = &event.body else { return };
+    match map.call.strip_suffix("[]") {
+        Some(list) => out.put_opt(list, call.as_deref().map(|call| format!("[{}]", quote(call)))),
+        None => out.put_opt(map.call, call.as_deref().map(quote)),
+    }
+    if !map.name.is_empty() {
+        out.put_opt(map.name, name.as_deref().map(quote));
+    }
+    put_content(map.content, map.texts, Some(content), extra, out);
+    let spelled = error.map(|error| error.to_string());
+    match map.error {
+        ErrorAt::Flag(path) => out.put_opt(path, spelled),
+        // Another content, such as that of an edit, does not state the error.
+        ErrorAt::Elements(key, own)
+            if is_taken(extra, own) || elements_error(&content_json(content, map.texts), key) != *error =>
+        {
+            out.put_opt(own, spelled);
+        }
+        ErrorAt::Elements(..) | ErrorAt::Word(..) | ErrorAt::Nowhere => {}
+    }
+}
+
+/// Writes the elements of a list.
+fn put_list<'e>(
+    path: &'static str,
+    origin: &str,
+    events: impl Iterator<Item = &'e Event<'e>>,
+    out: &mut Values,
+    put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
+) {
+    let element = |event: &Event<'_>| {
+        let extra = element_extra(event, origin, path);
+        let mut values = Values::default();
+        put(event, &extra, &mut values);
+        values.render(&extra)
+    };
+    let elements: Vec<String> = events.map(element).collect();
+    if !elements.is_empty() {
+        out.put(path, format!("[{}]", elements.join(",")));
+    }
+}
+
+/// The extra fields of an element, which its event has in the place of the list.
+fn element_extra<'e>(event: &'e Event<'_>, origin: &str, path: &str) -> Cow<'e, ExtraFields<'e>> {
+    event.extra.get(origin).and_then(|extra| extra.object_at(path)).unwrap_or_default()
+}
+
+fn put_blocks(
+    path: &'static str,
+    texts: &'static [&'static str],
+    error: ErrorAt,
+    origin: &str,
+    events: &[Event<'_>],
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    if let [Event { body, .. }] = events
+        && let Some(Content::Text(text)) = body.content()
+        && !matches!(body, Body::Thinking { .. } | Body::ToolResult { .. })
+    {
+        return out.put(path, text.to_json());
+    }
+    let mut blocks = Vec::new();
+    for event in events {
+        let extra = element_extra(event, origin, path);
+        let mut values = Values::default();
+        match &event.body {
+            Body::Thinking { content } => {
+                put_content("thinking", super::TEXT, Some(content), &extra, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::ToolCall { .. } => {
+                put_call(&CallMap { id: "id", name: "name", input: InputAt::Json("input") }, event, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::ToolResult { .. } => {
+                let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+                put_result(&map, event, &extra, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::Message { content: Content::Pieces(pieces), .. }
+            | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
+            | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
+            | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
+                blocks.extend(pieces.iter().map(|piece| piece_json(piece, super::TEXT)));
+            }
+            Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
+            Body::Fact { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+    if !blocks.is_empty() || is_taken(extra, path) {
+        out.put(path, format!("[{}]", blocks.join(",")));
+    }
+}

@@ -1,0 +1,126 @@
+//! SWE-agent's trajectories, one document each. See `README.md` beside this file.
+
+use super::record_map::{
+    CallMap, ErrorAt, Field, InputAt, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap,
+    Speaks, TEXT, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::{Framing, Items};
+use crate::json::{Object, items};
+use crate::model::{Outline, Role, TotalPaths, UsageWords, UserWords};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `swe-agent`.
+#[derive(Debug)]
+pub struct SweAgent;
+
+const NAME: &str = "swe-agent";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: NAME,
+    title: "SWE-agent's trajectories",
+    framing: Framing::Items(Items::Array("history")),
+    extension: "traj",
+    homes: &["trajectories/*/*/*/<session>.traj", "trajectories/*/*/<session>.traj", "<session>.traj"],
+    spec: "SWE-agent, sweagent/types.py, releases 0.5 to 1.1",
+    traits: Traits { pieces: false, carries: false, lossy: false, log: false },
+    own_only: true,
+    restated: &["thought", "action"],
+    totals: &["info.model_stats"],
+    typed: &[("ISSUE:\n", "\n\nINSTRUCTIONS:")],
+    // The environment answers in the role of the user and ends with its prompt.
+    user: UserWords { flags: &["is_demo"], messages: &[("", "bash-$")], commands: &[] },
+    usage: UsageWords {
+        total: Some(TotalPaths {
+            facts: &["session_end"],
+            object: "info.model_stats",
+            input: "tokens_sent",
+            output: "tokens_received",
+            cache_read: "",
+            cache_write: "",
+            reasoning: "",
+            cost: "instance_cost",
+        }),
+        ..UsageWords::NONE
+    },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+
+fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match place {
+        Place::Head => Some(&HEAD),
+        Place::Tail => Some(&TAIL),
+        Place::Record => match word("role")?.as_str() {
+            "system" => Some(&SYSTEM),
+            "user" => Some(&USER),
+            "assistant" => Some(&ASSISTANT),
+            "tool" => Some(&TOOL),
+            _ => None,
+        },
+    }
+}
+
+static HEAD: RecordMap = RecordMap { parts: &[PartMap::Stated("session")], ..RecordMap::NONE };
+
+static TAIL: RecordMap = RecordMap {
+    fields: &[(Field::Version, "info.swe_agent_version")],
+    parts: &[PartMap::Stated("session_end"), PartMap::Stop("info.exit_status")],
+    ..RecordMap::NONE
+};
+
+const MESSAGE: RecordMap = RecordMap {
+    parts: &[
+        PartMap::Content("content", TEXT),
+        PartMap::Calls(
+            "tool_calls",
+            CallMap { id: "id", name: "function.name", input: InputAt::Text("function.arguments") },
+        ),
+    ],
+    fields: &[(Field::From, "agent")],
+    usage: None,
+    speaks: Speaks::As(Role::Assistant),
+};
+
+static ASSISTANT: RecordMap = MESSAGE;
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
+static SYSTEM: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..MESSAGE };
+
+static TOOL: RecordMap = RecordMap {
+    parts: &[PartMap::Result(ResultMap {
+        call: "tool_call_ids[]",
+        name: "",
+        content: "content",
+        texts: TEXT,
+        error: ErrorAt::Nowhere,
+    })],
+    ..MESSAGE
+};
+
+impl Format for SweAgent {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let Some(document) = head.document() else { return Sniff::No };
+        let first_has = |list: &str, keys: &[&str]| {
+            let first = document.peek(list).and_then(items).and_then(|list| list.first().copied());
+            first.and_then(Object::parse).is_some_and(|first| keys.iter().all(|key| first.has(key)))
+        };
+        let is_trajectory = first_has("trajectory", &["action", "observation", "response", "thought"]);
+        let is_history = first_has("history", &["role", "content", "agent", "message_type"]);
+        if is_trajectory || is_history { Sniff::Certain } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}
