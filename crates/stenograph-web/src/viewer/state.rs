@@ -47,7 +47,7 @@ pub struct Viewer {
     contents: Mutex<Recent<ContentsKey, Arc<Contents>>>,
     /// What each session took, by its number, since this commit of the index.
     costs: Mutex<(u64, HashMap<SessionId, SessionCost>)>,
-    usages: Mutex<Recent<(u64, SessionId), Arc<SessionUsage>>>,
+    usages: Mutex<Recent<(u64, SessionId), Arc<ExplainedUsage>>>,
     reports: Mutex<Recent<(u64, String), Arc<UsageReport>>>,
     lanes: Mutex<Recent<Vec<ContentsKey>, Arc<Vec<AgentLane>>>>,
     /// The comparison that was asked for last: a reader goes through its pages.
@@ -55,7 +55,7 @@ pub struct Viewer {
 }
 
 /// The model calls of a session, by model.
-pub struct SessionUsage {
+pub struct ExplainedUsage {
     pub report: UsageReport,
     /// What was not counted, or counted once.
     pub decisions: Vec<LedgerDecision>,
@@ -255,7 +255,7 @@ impl Viewer {
     }
 
     /// The model calls of a session.
-    pub fn usage(&self, session: &IndexedSession, catalogue: &Catalogue) -> Result<Arc<SessionUsage>, AnswerProblem> {
+    pub fn usage(&self, session: &IndexedSession, catalogue: &Catalogue) -> Result<Arc<ExplainedUsage>, AnswerProblem> {
         let commits = catalogue.commits()?;
         if let Some(usage) = lock(&self.usages).get(&(commits, session.id)) {
             return Ok(usage);
@@ -268,7 +268,7 @@ impl Viewer {
         session: &IndexedSession,
         catalogue: &Catalogue,
         commits: u64,
-    ) -> Result<(Arc<SessionUsage>, SessionCost), AnswerProblem> {
+    ) -> Result<(Arc<ExplainedUsage>, SessionCost), AnswerProblem> {
         let ledger = session_ledger(catalogue, session, |_| true)?;
         let mut question = UsageQuery {
             by: By::Model,
@@ -280,7 +280,7 @@ impl Viewer {
         };
         let report = ledger::report(&ledger, &mut question);
         let cost = SessionCost::of_total(&report.total);
-        let usage = Arc::new(SessionUsage { report, decisions: ledger.decisions });
+        let usage = Arc::new(ExplainedUsage { report, decisions: ledger.decisions });
         lock(&self.usages).put((commits, session.id), Arc::clone(&usage));
         let mut costs = lock(&self.costs);
         if costs.0 == commits {

@@ -7,7 +7,7 @@ mod format;
 mod read;
 mod write;
 
-pub use format::{MappedFormat, MappedReader, MappedWriter, Place, Words};
+pub use format::{MappedFormat, MappedPlace, MappedReader, MappedWriter, Words};
 
 use crate::model::{Body, Content, Role};
 
@@ -16,7 +16,7 @@ use crate::model::{Body, Content, Role};
 #[derive(Clone, Copy, Debug)]
 pub struct RecordMap {
     /// The fields of the record itself.
-    pub fields: &'static [(Field, &'static str)],
+    pub fields: &'static [(RecordField, &'static str)],
     /// The usage of the model call.
     pub usage: Option<UsageMap>,
     /// The events, in this order.
@@ -32,7 +32,7 @@ impl RecordMap {
 
 /// A field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum RecordField {
     Id,
     /// An id that is a number.
     IdNumber,

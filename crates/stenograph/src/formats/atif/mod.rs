@@ -2,8 +2,8 @@
 //! beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
+    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -55,11 +55,11 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "source" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
-        Place::Head => Some(&HEAD),
-        Place::Tail => Some(&TAIL),
-        Place::Record => match word("source")?.as_str() {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record => match word("source")?.as_str() {
             "user" => Some(&USER),
             "agent" => Some(&AGENT),
             "system" => Some(&SYSTEM),
@@ -70,30 +70,30 @@ fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 
 static HEAD: RecordMap = RecordMap {
     fields: &[
-        (Field::Session, "session_id"),
-        (Field::From, "agent.name"),
-        (Field::Version, "agent.version"),
-        (Field::Model, "agent.model_name"),
-        (Field::Cwd, "agent.extra.cwd"),
+        (RecordField::Session, "session_id"),
+        (RecordField::From, "agent.name"),
+        (RecordField::Version, "agent.version"),
+        (RecordField::Model, "agent.model_name"),
+        (RecordField::Cwd, "agent.extra.cwd"),
     ],
     parts: &[PartMap::Stated("session")],
     ..RecordMap::NONE
 };
 
 static TAIL: RecordMap = RecordMap {
-    fields: &[(Field::Session, "session_id")],
+    fields: &[(RecordField::Session, "session_id")],
     parts: &[PartMap::Stated("session_end")],
     ..RecordMap::NONE
 };
 
 const STEP: RecordMap = RecordMap {
     fields: &[
-        (Field::IdNumber, "step_id"),
-        (Field::Time, "timestamp"),
-        (Field::Model, "model_name"),
-        (Field::StopReason, "extra.stop_reason"),
-        (Field::Cwd, "extra.cwd"),
-        (Field::Restates, "is_copied_context"),
+        (RecordField::IdNumber, "step_id"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Model, "model_name"),
+        (RecordField::StopReason, "extra.stop_reason"),
+        (RecordField::Cwd, "extra.cwd"),
+        (RecordField::Restates, "is_copied_context"),
     ],
     usage: Some(UsageMap {
         input: &["metrics.prompt_tokens"],

@@ -1,8 +1,8 @@
 //! Cline 3: the messages of a session, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    ErrorAt, Field, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, Speaks, UsageMap,
-    Words,
+    ErrorAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap, Speaks,
+    UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -43,12 +43,12 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
-        Place::Head => Some(&HEAD),
-        Place::Tail => Some(&TAIL),
-        Place::Record if word("metadata.kind").as_deref() == Some("compaction") => Some(&SUMMARY),
-        Place::Record => match word("role")?.as_str() {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record if word("metadata.kind").as_deref() == Some("compaction") => Some(&SUMMARY),
+        MappedPlace::Record => match word("role")?.as_str() {
             "user" => Some(&USER),
             "assistant" => Some(&ASSISTANT),
             _ => None,
@@ -57,7 +57,7 @@ fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 }
 
 static HEAD: RecordMap = RecordMap {
-    fields: &[(Field::Session, "sessionId"), (Field::Version, "origin.version")],
+    fields: &[(RecordField::Session, "sessionId"), (RecordField::Version, "origin.version")],
     parts: &[PartMap::Stated("session")],
     ..RecordMap::NONE
 };
@@ -65,7 +65,7 @@ static HEAD: RecordMap = RecordMap {
 static TAIL: RecordMap = RecordMap { parts: &[PartMap::Stated("session_end")], ..RecordMap::NONE };
 
 const MESSAGE: RecordMap = RecordMap {
-    fields: &[(Field::Id, "id"), (Field::Millis, "ts"), (Field::Model, "modelInfo.id")],
+    fields: &[(RecordField::Id, "id"), (RecordField::Millis, "ts"), (RecordField::Model, "modelInfo.id")],
     usage: Some(UsageMap {
         input: &["metrics.inputTokens"],
         output: &["metrics.outputTokens"],

@@ -1,8 +1,8 @@
 //! Continue's sessions, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
+    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -40,11 +40,11 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "message.role" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
-        Place::Head => Some(&HEAD),
-        Place::Tail => Some(&TAIL),
-        Place::Record => match word("message.role")?.as_str() {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record => match word("message.role")?.as_str() {
             "system" => Some(&SYSTEM),
             "user" => Some(&USER),
             "assistant" => Some(&ASSISTANT),
@@ -56,7 +56,7 @@ fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 }
 
 static HEAD: RecordMap = RecordMap {
-    fields: &[(Field::Session, "sessionId"), (Field::Cwd, "workspaceDirectory")],
+    fields: &[(RecordField::Session, "sessionId"), (RecordField::Cwd, "workspaceDirectory")],
     // Continue's default is not a title.
     parts: &[PartMap::Stated("session"), PartMap::Fact("title", "title", &["Untitled Session", "New Session"])],
     ..RecordMap::NONE
@@ -65,7 +65,7 @@ static HEAD: RecordMap = RecordMap {
 static TAIL: RecordMap = RecordMap { parts: &[PartMap::Stated("session_end")], ..RecordMap::NONE };
 
 const ITEM: RecordMap = RecordMap {
-    fields: &[(Field::Model, "message.usage.model")],
+    fields: &[(RecordField::Model, "message.usage.model")],
     usage: Some(UsageMap {
         input: &["message.usage.prompt_tokens"],
         output: &["message.usage.completion_tokens"],

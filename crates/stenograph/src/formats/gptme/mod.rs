@@ -3,8 +3,8 @@
 mod marks;
 
 use super::record_map::{
-    ErrorAt, Field, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap, Speaks,
-    TEXT, UsageMap, Words,
+    ErrorAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
@@ -44,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
 
-fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("role")?.as_str() {
         // The id of the call is taken from a result, the tool that gave it is not.
         "system" if word("metadata.tool").is_some() => Some(&RESULT),
@@ -56,7 +56,7 @@ fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 }
 
 const MESSAGE: RecordMap = RecordMap {
-    fields: &[(Field::Time, "timestamp"), (Field::Model, "metadata.model")],
+    fields: &[(RecordField::Time, "timestamp"), (RecordField::Model, "metadata.model")],
     usage: Some(UsageMap {
         input: &["metadata.usage.input_tokens"],
         output: &["metadata.usage.output_tokens"],

@@ -1,8 +1,8 @@
 //! Grok CLI: the updates of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
-    ResultMap, Speaks, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
+    RecordMap, ResultMap, Speaks, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
@@ -35,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "params.update.sessionUpdate" };
 
-fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("params.update.sessionUpdate")?.as_str() {
         "user_message_chunk" => Some(&USER),
         "agent_message_chunk" => Some(&ANSWER),
@@ -53,9 +53,9 @@ fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 
 const UPDATE: RecordMap = RecordMap {
     fields: &[
-        (Field::Session, "params.sessionId"),
-        (Field::Millis, "params._meta.agentTimestampMs"),
-        (Field::Model, "params.update._meta.modelId"),
+        (RecordField::Session, "params.sessionId"),
+        (RecordField::Millis, "params._meta.agentTimestampMs"),
+        (RecordField::Model, "params.update._meta.modelId"),
     ],
     parts: &[PartMap::Content("params.update.content.text", &[])],
     ..RecordMap::NONE
@@ -78,9 +78,9 @@ static CALL: RecordMap = RecordMap {
 
 static RESULT: RecordMap = RecordMap {
     fields: &[
-        (Field::Session, "params.sessionId"),
-        (Field::Millis, "params._meta.agentTimestampMs"),
-        (Field::Cwd, "params.update.rawOutput.current_dir"),
+        (RecordField::Session, "params.sessionId"),
+        (RecordField::Millis, "params._meta.agentTimestampMs"),
+        (RecordField::Cwd, "params.update.rawOutput.current_dir"),
     ],
     parts: &[PartMap::Result(ResultMap {
         call: "params.update.toolCallId",
@@ -94,11 +94,11 @@ static RESULT: RecordMap = RecordMap {
 
 static TURN: RecordMap = RecordMap {
     fields: &[
-        (Field::Session, "params.sessionId"),
-        (Field::Millis, "params._meta.agentTimestampMs"),
-        (Field::Group, "params.update.prompt_id"),
-        (Field::StopReason, "params.update.stop_reason"),
-        (Field::ModelKey, "params.update.usage.modelUsage"),
+        (RecordField::Session, "params.sessionId"),
+        (RecordField::Millis, "params._meta.agentTimestampMs"),
+        (RecordField::Group, "params.update.prompt_id"),
+        (RecordField::StopReason, "params.update.stop_reason"),
+        (RecordField::ModelKey, "params.update.usage.modelUsage"),
     ],
     usage: Some(UsageMap {
         input: &["params.update.usage.inputTokens"],

@@ -1,8 +1,8 @@
 //! Grok CLI: the context of the model, one message per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap,
-    Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
@@ -35,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
 
-fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {
         "system" => Some(&SYSTEM),
         "user" => Some(&USER),
@@ -47,7 +47,7 @@ fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 }
 
 const MESSAGE: RecordMap = RecordMap {
-    fields: &[(Field::Model, "model_id")],
+    fields: &[(RecordField::Model, "model_id")],
     parts: &[
         PartMap::Content("content", TEXT),
         PartMap::Calls("tool_calls", CallMap { id: "id", name: "name", input: InputAt::Text("arguments") }),
@@ -59,7 +59,7 @@ static SYSTEM: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..MESSA
 static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
 static ASSISTANT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..MESSAGE };
 static REASONING: RecordMap = RecordMap {
-    fields: &[(Field::Id, "id")],
+    fields: &[(RecordField::Id, "id")],
     parts: &[PartMap::Content("summary", TEXT)],
     speaks: Speaks::Thinking,
     ..RecordMap::NONE

@@ -1,8 +1,8 @@
 //! mini-swe-agent's trajectories, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
+    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -41,11 +41,11 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
-        Place::Head => Some(&HEAD),
-        Place::Tail => Some(&TAIL),
-        Place::Record => match word("role")?.as_str() {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record => match word("role")?.as_str() {
             "system" => Some(&SYSTEM),
             "user" => Some(&USER),
             "assistant" => Some(&ASSISTANT),
@@ -58,9 +58,9 @@ fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 
 static HEAD: RecordMap = RecordMap {
     fields: &[
-        (Field::Model, "info.config.model.model_name"),
-        (Field::Cwd, "info.config.environment.cwd"),
-        (Field::Version, "info.mini_version"),
+        (RecordField::Model, "info.config.model.model_name"),
+        (RecordField::Cwd, "info.config.environment.cwd"),
+        (RecordField::Version, "info.mini_version"),
     ],
     parts: &[PartMap::Stated("session")],
     ..RecordMap::NONE
@@ -70,9 +70,9 @@ static TAIL: RecordMap = RecordMap { parts: &[PartMap::Stated("session_end")], .
 
 const MESSAGE: RecordMap = RecordMap {
     fields: &[
-        (Field::Seconds, "extra.timestamp"),
-        (Field::Model, "extra.response.model"),
-        (Field::Group, "extra.response.id"),
+        (RecordField::Seconds, "extra.timestamp"),
+        (RecordField::Model, "extra.response.model"),
+        (RecordField::Group, "extra.response.id"),
     ],
     usage: Some(UsageMap {
         input: &["extra.response.usage.prompt_tokens"],

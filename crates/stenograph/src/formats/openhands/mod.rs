@@ -2,8 +2,8 @@
 //! beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap,
-    Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
@@ -58,7 +58,7 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "kind" };
 
-fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let Some(kind) = word("kind") else {
         return word("execution_status").map(|_| &STATE);
     };
@@ -84,17 +84,17 @@ fn map_of(_place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 }
 
 static STATE: RecordMap = RecordMap {
-    fields: &[(Field::Model, "agent.llm.model"), (Field::Cwd, "workspace.working_dir")],
+    fields: &[(RecordField::Model, "agent.llm.model"), (RecordField::Cwd, "workspace.working_dir")],
     parts: &[PartMap::Stated("session")],
     ..RecordMap::NONE
 };
 
 const EVENT: RecordMap = RecordMap {
     fields: &[
-        (Field::Id, "id"),
-        (Field::Time, "timestamp"),
-        (Field::Parent, "parent_id"),
-        (Field::Group, "llm_response_id"),
+        (RecordField::Id, "id"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Parent, "parent_id"),
+        (RecordField::Group, "llm_response_id"),
     ],
     parts: &[PartMap::Thinking("llm_message.reasoning_content"), PartMap::Content("llm_message.content", TEXT)],
     ..RecordMap::NONE
@@ -124,7 +124,11 @@ const RESULT: ResultMap = ResultMap {
 };
 
 static OBSERVATION: RecordMap = RecordMap {
-    fields: &[(Field::Id, "id"), (Field::Time, "timestamp"), (Field::Cwd, "observation.metadata.working_dir")],
+    fields: &[
+        (RecordField::Id, "id"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Cwd, "observation.metadata.working_dir"),
+    ],
     parts: &[PartMap::Result(RESULT)],
     ..RecordMap::NONE
 };

@@ -1,8 +1,8 @@
 //! OpenHands before its release 1: a trajectory, one array of actions and observations. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, InputHas, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
+    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -33,8 +33,8 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "action" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
-    if place != Place::Record {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+    if place != MappedPlace::Record {
         return Some(&HEAD);
     }
     match (word("action").as_deref(), word("observation").as_deref()) {
@@ -56,10 +56,10 @@ static HEAD: RecordMap = RecordMap { parts: &[PartMap::Stated("session")], ..Rec
 
 const EVENT: RecordMap = RecordMap {
     fields: &[
-        (Field::IdNumber, "id"),
-        (Field::Time, "timestamp"),
-        (Field::Model, "tool_call_metadata.model_response.model"),
-        (Field::Group, "tool_call_metadata.model_response.id"),
+        (RecordField::IdNumber, "id"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Model, "tool_call_metadata.model_response.model"),
+        (RecordField::Group, "tool_call_metadata.model_response.id"),
     ],
     parts: &[PartMap::Content("args.content", TEXT)],
     ..RecordMap::NONE

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Field, InputHas, UsageMap};
+use super::{InputHas, RecordField, UsageMap};
 use crate::json::{Draft, Object, number};
 use crate::model::{Dollars, Event, ExtraFields, Held, Usage};
 use crate::text::{Str, Text};
@@ -45,25 +45,25 @@ fn time(raw: &str) -> Option<Time<'_>> {
 }
 
 /// Takes the fields of a record into the envelope of its events.
-pub fn take_fields<'a>(fields: &[(Field, &str)], object: &mut Object<'a>, event: &mut Event<'a>) {
+pub fn take_fields<'a>(fields: &[(RecordField, &str)], object: &mut Object<'a>, event: &mut Event<'a>) {
     for (field, path) in fields {
         let mut word = || take_at(object, path, name);
         match field {
-            Field::Id => event.id = word(),
-            Field::IdNumber => event.id = take_at(object, path, |raw| number(raw).map(|_| Cow::Borrowed(raw))),
-            Field::Parent => event.parent = word(),
-            Field::Group => event.group = word(),
-            Field::Session => event.session = word(),
-            Field::From => event.from = word(),
-            Field::Model => event.model = word(),
-            Field::ModelKey => event.model = peek_at(object, path).and_then(|raw| only_key(&raw)),
-            Field::Cwd => event.cwd = word(),
-            Field::Version => event.version = word(),
-            Field::StopReason => event.stop_reason = word(),
-            Field::Restates => event.restates = peek_at(object, path).as_deref() == Some("true"),
-            Field::Time => event.time = take_at(object, path, time),
-            Field::Millis => event.time = take_number_time(object, path, TimeUnit::Millis),
-            Field::Seconds => event.time = take_number_time(object, path, TimeUnit::Seconds),
+            RecordField::Id => event.id = word(),
+            RecordField::IdNumber => event.id = take_at(object, path, |raw| number(raw).map(|_| Cow::Borrowed(raw))),
+            RecordField::Parent => event.parent = word(),
+            RecordField::Group => event.group = word(),
+            RecordField::Session => event.session = word(),
+            RecordField::From => event.from = word(),
+            RecordField::Model => event.model = word(),
+            RecordField::ModelKey => event.model = peek_at(object, path).and_then(|raw| only_key(&raw)),
+            RecordField::Cwd => event.cwd = word(),
+            RecordField::Version => event.version = word(),
+            RecordField::StopReason => event.stop_reason = word(),
+            RecordField::Restates => event.restates = peek_at(object, path).as_deref() == Some("true"),
+            RecordField::Time => event.time = take_at(object, path, time),
+            RecordField::Millis => event.time = take_number_time(object, path, TimeUnit::Millis),
+            RecordField::Seconds => event.time = take_number_time(object, path, TimeUnit::Seconds),
         }
     }
 }
@@ -79,30 +79,30 @@ fn take_number_time<'a>(object: &mut Object<'a>, path: &str, unit: TimeUnit) -> 
 }
 
 /// Writes the fields of a record.
-pub fn put_fields(fields: &[(Field, &'static str)], event: &Event<'_>, out: &mut Values) {
+pub fn put_fields(fields: &[(RecordField, &'static str)], event: &Event<'_>, out: &mut Values) {
     for (field, path) in fields {
         let word = match field {
-            Field::Id => &event.id,
-            Field::Parent => &event.parent,
-            Field::Group => &event.group,
-            Field::Session => &event.session,
-            Field::From => &event.from,
-            Field::Model => &event.model,
-            Field::Cwd => &event.cwd,
-            Field::Version => &event.version,
-            Field::StopReason => &event.stop_reason,
-            Field::Restates | Field::ModelKey => continue,
-            Field::IdNumber => {
+            RecordField::Id => &event.id,
+            RecordField::Parent => &event.parent,
+            RecordField::Group => &event.group,
+            RecordField::Session => &event.session,
+            RecordField::From => &event.from,
+            RecordField::Model => &event.model,
+            RecordField::Cwd => &event.cwd,
+            RecordField::Version => &event.version,
+            RecordField::StopReason => &event.stop_reason,
+            RecordField::Restates | RecordField::ModelKey => continue,
+            RecordField::IdNumber => {
                 let spelled = |id: &Str<'_>| if number(id).is_some() { id.to_string() } else { crate::text::quote(id) };
                 out.put_opt(path, event.id.as_ref().map(spelled));
                 continue;
             }
-            Field::Time => {
+            RecordField::Time => {
                 let text = event.time.as_ref().and_then(Time::to_iso);
                 out.put_opt(path, text.map(|text| crate::text::quote(text.trim_end_matches(NAIVE))));
                 continue;
             }
-            Field::Millis => {
+            RecordField::Millis => {
                 let digits = event.time.as_ref().and_then(|time| match time.unit {
                     TimeUnit::Millis => Some(time.text.to_string()),
                     TimeUnit::Iso | TimeUnit::Seconds => Some(time.to_millis()?.to_string()),
@@ -110,7 +110,7 @@ pub fn put_fields(fields: &[(Field, &'static str)], event: &Event<'_>, out: &mut
                 out.put_opt(path, digits);
                 continue;
             }
-            Field::Seconds => {
+            RecordField::Seconds => {
                 out.put_opt(path, event.time.as_ref().map(Time::seconds_json));
                 continue;
             }

@@ -1,6 +1,8 @@
 //! The reader and the writer of a format whose records are described by tables: JSON lines, or a document with a list of
 //! records. The writer writes back what the reader read, and nothing else.
 
+use std::borrow::Cow;
+
 use super::RecordMap;
 use super::fields::peek_at;
 use crate::formats::document::{DocumentFrame, DocumentPart};
@@ -12,7 +14,7 @@ use crate::write::{Writer, WriterOutput};
 
 /// The part of a source that a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MappedPlace {
     /// The fields before the list of a document; nothing if the document is an array. Its first event is the fact `session`.
     Head,
     /// A line, or an item of the list.
@@ -29,16 +31,16 @@ pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
 pub struct MappedFormat {
     pub info: &'static FormatInfo,
     /// The table of a record; the head and the tail of a document always have one. It looks only at words that no table takes, so that reading and writing find the same table.
-    pub map_of: fn(Place, &Words<'_>) -> Option<&'static RecordMap>,
+    pub map_of: fn(MappedPlace, &Words<'_>) -> Option<&'static RecordMap>,
     /// The path of the word that names the type of a record.
     pub kind: &'static str,
 }
 
 impl MappedFormat {
-    fn read(&self, place: Place, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
-        let words = |path: &str| word(&peek_at(&object, path)?).map(|word| word.into_owned());
+    fn read(&self, place: MappedPlace, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let words = |path: &str| word(&peek_at(&object, path)?).map(Cow::into_owned);
         let unknown = |object: Object<'_>, out: &mut dyn Sink| {
-            let kind = peek_at(&object, self.kind).and_then(|raw| word(&raw).map(|word| word.into_owned()));
+            let kind = peek_at(&object, self.kind).and_then(|raw| word(&raw).map(Cow::into_owned));
             at.emit_unknown(self.info, kind.as_deref(), object, out);
         };
         let Some(map) = (self.map_of)(place, &words) else { return unknown(object, out) };
@@ -49,8 +51,8 @@ impl MappedFormat {
     }
 
     /// A record that was read from this format.
-    fn write(&self, place: Place, events: &[Event<'_>], extra: &ExtraFields<'_>) -> Option<String> {
-        let words = |path: &str| extra.word_at(path).map(|word| word.into_owned());
+    fn write(&self, place: MappedPlace, events: &[Event<'_>], extra: &ExtraFields<'_>) -> Option<String> {
+        let words = |path: &str| extra.word_at(path).map(Cow::into_owned);
         let map = (self.map_of)(place, &words).unwrap_or(&RecordMap::NONE);
         map.write(self.info.name, events)
     }
@@ -78,7 +80,7 @@ impl MappedReader {
     }
 
     /// Reads the fields before or after the list. `spelled` are the bytes that make an object of them.
-    fn read_fields(&self, place: Place, record: &Record<'_>, spelled: &[&[u8]], out: &mut dyn Sink) {
+    fn read_fields(&self, place: MappedPlace, record: &Record<'_>, spelled: &[&[u8]], out: &mut dyn Sink) {
         let found = spelled.iter().map(|bytes| JsonRecord::derived(record, bytes)).find(JsonRecord::is_one_object);
         match found {
             Some(object) => object.each(out, &mut |object, at, out| self.format.read(place, object, at, out)),
@@ -93,18 +95,18 @@ impl Reader for MappedReader {
         let text = record.bytes.trim_ascii();
         match (record.place, self.format.items()) {
             (RecordPlace::Prologue, Some(Items::Elements)) if text == b"[" => {
-                self.read_fields(Place::Head, &record, &[b"{}"], out);
+                self.read_fields(MappedPlace::Head, &record, &[b"{}"], out);
             }
             (RecordPlace::Prologue, Some(Items::Array(_))) => {
                 let closed = [record.bytes, b"]}"].concat();
-                self.read_fields(Place::Head, &record, &[record.bytes, &closed], out);
+                self.read_fields(MappedPlace::Head, &record, &[record.bytes, &closed], out);
             }
             (RecordPlace::Epilogue, Some(Items::Array(_))) => {
                 self.open = None;
                 let after = text.strip_prefix(b"]").unwrap_or(text).trim_ascii();
                 if after != b"}" {
                     let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
-                    self.read_fields(Place::Tail, &record, &[&opened], out);
+                    self.read_fields(MappedPlace::Tail, &record, &[&opened], out);
                 }
             }
             (RecordPlace::Epilogue, _) if text == b"]" => self.open = None,
@@ -114,7 +116,7 @@ impl Reader for MappedReader {
             }
             (RecordPlace::Item | RecordPlace::Line, _) => {
                 let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| {
-                    self.format.read(Place::Record, object, at, out);
+                    self.format.read(MappedPlace::Record, object, at, out);
                 };
                 JsonRecord::new(&record).each(out, &mut each);
             }
@@ -159,7 +161,7 @@ impl Writer for MappedWriter {
         let json = |place| extra.and_then(|extra| self.format.write(place, events, extra));
         let Some(document) = &mut self.document else {
             return unread
-                .or_else(|| json(Place::Record).map(String::into_bytes))
+                .or_else(|| json(MappedPlace::Record).map(String::into_bytes))
                 .into_iter()
                 .for_each(|line| out.line(line));
         };
@@ -168,25 +170,25 @@ impl Writer for MappedWriter {
             return document.unread(bytes, None, out);
         }
         match (place(first), self.format.items()) {
-            (Place::Head, Some(Items::Array(list))) => {
-                if let (Some(extra), Some(json)) = (extra, json(Place::Head)) {
+            (MappedPlace::Head, Some(Items::Array(list))) => {
+                if let (Some(extra), Some(json)) = (extra, json(MappedPlace::Head)) {
                     write_head(document, list, extra, &json, out);
                 }
             }
-            (Place::Tail, Some(Items::Array(_))) => {
-                if let Some(json) = json(Place::Tail) {
+            (MappedPlace::Tail, Some(Items::Array(_))) => {
+                if let Some(json) = json(MappedPlace::Tail) {
                     document.end(out);
                     let indented = indent(&json, 0);
                     let fields = indented.strip_prefix('{').unwrap_or(&indented);
                     out.record(format!("]{}{fields}", if fields == "}" { "" } else { "," }));
                 }
             }
-            (Place::Head, Some(Items::Elements)) => {
+            (MappedPlace::Head, Some(Items::Elements)) => {
                 out.record("[");
                 document.part = DocumentPart::Items;
             }
             _ => {
-                if let Some(json) = json(Place::Record) {
+                if let Some(json) = json(MappedPlace::Record) {
                     document.item(indent(&json, if is_array { 1 } else { 2 }), out);
                 }
             }
@@ -202,11 +204,11 @@ impl Writer for MappedWriter {
 }
 
 /// The place of the record that begins with this event.
-fn place(first: &Event<'_>) -> Place {
+fn place(first: &Event<'_>) -> MappedPlace {
     match &first.body {
-        Body::Fact { fact, .. } if fact == "session" => Place::Head,
-        Body::Fact { fact, .. } if fact == "session_end" => Place::Tail,
-        _ => Place::Record,
+        Body::Fact { fact, .. } if fact == "session" => MappedPlace::Head,
+        Body::Fact { fact, .. } if fact == "session_end" => MappedPlace::Tail,
+        _ => MappedPlace::Record,
     }
 }
 

@@ -1,8 +1,8 @@
 //! SWE-agent's trajectories, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, Field, InputAt, MappedFormat, MappedReader, MappedWriter, PartMap, Place, RecordMap, ResultMap,
-    Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, Words,
 };
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
@@ -50,11 +50,11 @@ static INFO: FormatInfo = FormatInfo {
 
 static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
 
-fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
-        Place::Head => Some(&HEAD),
-        Place::Tail => Some(&TAIL),
-        Place::Record => match word("role")?.as_str() {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record => match word("role")?.as_str() {
             "system" => Some(&SYSTEM),
             "user" => Some(&USER),
             "assistant" => Some(&ASSISTANT),
@@ -67,7 +67,7 @@ fn map_of(place: Place, word: &Words<'_>) -> Option<&'static RecordMap> {
 static HEAD: RecordMap = RecordMap { parts: &[PartMap::Stated("session")], ..RecordMap::NONE };
 
 static TAIL: RecordMap = RecordMap {
-    fields: &[(Field::Version, "info.swe_agent_version")],
+    fields: &[(RecordField::Version, "info.swe_agent_version")],
     parts: &[PartMap::Stated("session_end"), PartMap::Stop("info.exit_status")],
     ..RecordMap::NONE
 };
@@ -80,7 +80,7 @@ const MESSAGE: RecordMap = RecordMap {
             CallMap { id: "id", name: "function.name", input: InputAt::Text("function.arguments") },
         ),
     ],
-    fields: &[(Field::From, "agent")],
+    fields: &[(RecordField::From, "agent")],
     usage: None,
     speaks: Speaks::As(Role::Assistant),
 };
