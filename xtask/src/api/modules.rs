@@ -172,7 +172,8 @@ fn content(module: ItemMod, folder: &Path) -> Result<Vec<Item>, Failure> {
     if let Some((_, items)) = module.content {
         return Ok(items);
     }
-    let name = module.ident.to_string();
+    let ident = module.ident.to_string();
+    let name = ident.trim_start_matches("r#");
     let files: [PathBuf; 2] = [folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")];
     let file =
         files.iter().find(|file| file.is_file()).ok_or_else(|| format!("{}: no such file", files[0].display()))?;

@@ -126,15 +126,15 @@ impl ReadSources {
 
     /// Whether these sources provably have not changed since.
     fn is_unchanged(&self, now: &ReadSources) -> bool {
-        let is_same = |(known, now): (&(PathBuf, Option<FileStamp>), &(PathBuf, Option<FileStamp>))| match (known, now)
-        {
-            ((path, Some(known)), (now_path, Some(now))) => path == now_path && is_unchanged(known, self.seen, now),
-            ((path, None), (now_path, None)) => path == now_path,
+        let is_same = |known: &Option<FileStamp>, now: &Option<FileStamp>| match (known, now) {
+            (Some(known), Some(now)) => is_unchanged(known, self.seen, now),
+            (None, None) => true,
             _ => false,
         };
+        let mut pairs = self.files.iter().zip(&now.files);
         self.files.len() == now.files.len()
             && self.archived == now.archived
-            && self.files.iter().zip(&now.files).all(is_same)
+            && pairs.all(|((path, known), (now_path, now))| path == now_path && is_same(known, now))
     }
 
     fn size(&self) -> u64 {

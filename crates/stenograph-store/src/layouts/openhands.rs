@@ -19,9 +19,7 @@ pub fn files_to_read(folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with("event-") && name.ends_with(".json")
     };
-    if files.length(&state).ok()?.is_none() {
-        return None;
-    }
+    files.length(&state).ok()??;
     let events = files.list(&folder.join(EVENTS)).ok()?.into_iter().filter(is_event);
     let found: Vec<PathBuf> = std::iter::once(state).chain(events).collect();
     (found.len() > 1).then_some(found)
