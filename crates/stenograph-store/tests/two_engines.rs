@@ -106,7 +106,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     let scanned = sources.into_iter().filter(|source| source.copy_of.is_none()).map(|source| Scanned {
         id: source.id,
         session: source.session,
-        facts: facts(&sessions[&source.session]),
+        facts: facts(sessions.get(&source.session).unwrap_or_else(|| panic!("no session: {source:?}"))),
         format: stenograph::Registry::built_in().named(&source.format).unwrap(),
         path: source.path,
     });

@@ -52,7 +52,7 @@ impl Checks {
             (Some(interval), _) => drop(interval.tick().await),
             (None, Checks::OnChange(changes)) if !is_ending => {
                 if changes.changed().await.is_err() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             }
             (None, _) => sleep(END_CHECK_INTERVAL).await,

@@ -5,7 +5,6 @@
 
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
-use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Event};
 use stenograph::read::all;
 
@@ -264,7 +263,7 @@ fn every_format_receives_the_whole_turn() {
     let order =
         [Record::Call(0), Record::Call(1), Record::Result(0), Record::Call(2), Record::Result(1), Record::Result(2)];
     file.turn(&order, Follows::RecordBefore, Words::Within(0), Next::RecordBefore);
-    for to in FORMATS.iter().filter(|to| to.info().name != "claude-code") {
+    for to in Registry::built_in().targets().filter(|to| to.info().name != "claude-code") {
         let (_, outcome) = converted(&file.text, to.info().name);
         let summary = outcome.losses.summary().join("\n");
         assert!(!summary.contains("abandoned"), "{}: {summary}", to.info().name);

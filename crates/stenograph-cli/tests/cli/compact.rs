@@ -3,24 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use stenograph::edit::compact::has_place;
-use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 
-use crate::runner::{Done, Folder};
-
-/// The demonstration of a format.
-fn demo(format: &dyn Format) -> PathBuf {
-    let info = format.info();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
-    let folder = folder.join(info.name.replace('-', "_")).join("fixtures");
-    let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.file_stem().is_some_and(|stem| stem == "demo")).unwrap()
-}
+use crate::runner::{Done, Folder, demo};
 
 /// Runs the binary with a summariser: one argument for the binary, several words for the shell.
 fn summarised(folder: &Folder, line: &str, command: &str) -> Done {
@@ -53,7 +42,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
     let places: Vec<&str> =
         FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name).collect();
     for format in FORMATS {
-        let (name, original) = (format.info().name, std::fs::read(demo(*format)).unwrap());
+        let (name, original) = (format.info().name, std::fs::read(demo(format.info().name)).unwrap());
         let folder = Folder::with("session", &original);
         let line = format!("compact session --in-place --from {name} --keep 0 --summary done-so-far");
         if !places.contains(&name) {

@@ -150,3 +150,15 @@ impl Done {
         self
     }
 }
+
+/// The demonstration of a format.
+pub fn demo(format: &str) -> PathBuf {
+    let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
+    let fixtures = formats.join(format.replace('-', "_")).join("fixtures");
+    let mut files = std::fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap().path());
+    let is_demo = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("demo.") && !name.ends_with(".golden") && !name.ends_with(".losses")
+    };
+    files.find(is_demo).unwrap()
+}

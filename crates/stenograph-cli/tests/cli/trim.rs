@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use crate::runner::Folder;
+use crate::runner::{Folder, demo};
 
 /// Two old turns with a long result each, and a new one.
 fn chat() -> String {
@@ -177,15 +177,9 @@ fn contradictory_options_are_refused() {
 
 #[test]
 fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
-    let formats = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
     for format in stenograph::formats::FORMATS {
         let info = format.info();
-        let fixtures = formats.join(info.name.replace('-', "_")).join("fixtures");
-        let demo = fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap().path()).find(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with("demo.") && !name.ends_with(".golden") && !name.ends_with(".losses")
-        });
-        let bytes = fs::read(demo.unwrap()).unwrap();
+        let bytes = fs::read(demo(info.name)).unwrap();
         let folder = Folder::with("demo", &bytes);
         let whole =
             folder.run("trim demo --max-tokens 1000000 --dry-run --json").ends(0).json()[0]["before"].as_u64().unwrap();
@@ -195,14 +189,15 @@ fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
             let done = folder.run(&line);
             assert!(done.code < 2, "{}: {line}: {}", info.name, done.talk);
             let notes = |folder: &Folder| {
-                folder.run(&format!("check demo --json --from {}", info.name)).json()[0]["notes_count"].clone()
+                folder.run(&format!("check demo --json --from {}", info.name)).json()[0]["notes_count"].as_u64()
             };
             let after = notes(&folder);
             if folder.names().len() > 1 {
                 folder.run("undo demo").ends(0);
             }
             assert_eq!(folder.read("demo"), bytes, "{}: {line}", info.name);
-            assert_eq!(notes(&folder), after, "{}: {line}", info.name);
+            // What was removed may have had notes of its own.
+            assert!(after.is_some() && after <= notes(&folder), "{}: {line}", info.name);
             assert_eq!(folder.names(), ["demo"]);
         }
     }

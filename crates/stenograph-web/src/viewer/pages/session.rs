@@ -231,11 +231,11 @@ fn notes_html(found: &NamedConversation, number: u64, notes: &[SessionNote]) -> 
     let path = session_path(&found.named.session.name);
     let agent = text(found.agent.as_deref().unwrap_or_default());
     notes.iter().fold(String::new(), |mut html, note| {
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<aside class=\"event-note\" aria-label=\"Note on event {number}\"><p>{}</p>\
              <form method=\"post\" action=\"{path}/marks\"><input type=\"hidden\" name=\"agent\" value=\"{agent}\">\
-             <button name=\"remove_note\" value=\"{}\">Remove</button></form></aside>\n",
+             <button name=\"remove_note\" value=\"{}\">Remove</button></form></aside>",
             text(&note.text),
             note.number
         );
