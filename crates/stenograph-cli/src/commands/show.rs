@@ -50,7 +50,8 @@ Examples:
   steno show session.jsonl --last 5
   steno show 0198f2c4                              a session by its id
   steno show latest --subagents                    with its sub-agents
-  steno show SESSION --event 120,131               two events with their context
+  steno show SESSION --event 120,131               two events
+  steno show SESSION --event 120 --around 2        an event with its context
   steno show session.jsonl --kind user --text      all messages of the user
   steno show session.jsonl --kind call,result --first 10
   steno show session.jsonl --type file-history-snapshot
@@ -90,7 +91,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
-    /// With --event: also show N events before and after each [default: 2; 0 with --text or --json]
+    /// With --event: also show N events before and after each [default: 0]
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
     /// Show only events of this kind or role (repeat, or separate with commas)
@@ -108,9 +109,6 @@ pub struct Options {
     #[arg(long, conflicts_with = "text")]
     json: bool,
 }
-
-/// The default of `--around` for people.
-const AROUND_DEFAULT: u64 = 2;
 
 /// The source of the events.
 enum ShowSource {
@@ -205,7 +203,7 @@ fn show(
         drawer: options.drawer(output),
         count: 0,
         selection: EventSelection::new(&options.kind, &options.types),
-        numbers: options.numbers(form),
+        numbers: options.numbers(),
         first: options.first,
         last: options.last,
         kept: VecDeque::new(),
@@ -335,12 +333,8 @@ impl Options {
     }
 
     /// The events requested by number, if any.
-    fn numbers(&self, form: ShowForm) -> Option<NumberSelection> {
-        let usual = match form {
-            ShowForm::View => AROUND_DEFAULT,
-            ShowForm::Text | ShowForm::Json => 0,
-        };
-        (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(usual)))
+    fn numbers(&self) -> Option<NumberSelection> {
+        (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(0)))
     }
 }
 

@@ -7,7 +7,7 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::search::ReadStart;
 
-use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, header, show};
+use super::{Options, ShowSource, header, show};
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::{Output, TextStyle, counted, harmless_line};
@@ -103,7 +103,7 @@ const CHECKED_BEFORE: u64 = 16;
 
 /// The record from which to read the requested events, if the index knows it.
 pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<ReadStart> {
-    let first = options.numbers(ShowForm::Json)?.first().saturating_sub(AROUND_DEFAULT + CHECKED_BEFORE);
+    let first = options.numbers()?.first().saturating_sub(CHECKED_BEFORE);
     let is_usual = options.from.is_none() && row.copy_of.is_none();
     // If the index cannot answer, the file is read from its beginning.
     is_usual.then(|| store.searcher().ok()?.start_before(row, first).ok()?).flatten()
