@@ -2,6 +2,7 @@
 
 pub(super) mod header;
 mod last;
+mod notes;
 mod numbers;
 mod printer;
 mod select;
@@ -26,6 +27,7 @@ use crate::output::{Output, counted, harmless_json};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, SessionArgs};
 use crate::terminal::{self, Drawer};
+use notes::EventNotes;
 use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
 use select::EventSelection;
@@ -34,7 +36,8 @@ use select::EventSelection;
 ///
 /// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows all of their
 /// lines. Name a file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno
-/// shows the archived copy. Control characters appear as visible symbols.
+/// shows the archived copy. Control characters appear as visible symbols. For a session, the notes that steno mark has put on
+/// an event are printed below it.
 ///
 /// Some agents write the same content in several records. steno hides a record whose content is also in an earlier record or in
 /// one of the next 64 events. With --last, it compares only the events that it reads from the end of the file. --json and
@@ -132,7 +135,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let path = match options.target(output)? {
         ShowTarget::Path(path) => path,
         ShowTarget::Window(path, input) => {
-            return show(options, &path.display().to_string(), ShowSource::Input(input), &[], output);
+            return show(
+                options,
+                &path.display().to_string(),
+                ShowSource::Input(input),
+                &[],
+                EventNotes::default(),
+                output,
+            );
         }
         ShowTarget::Nothing => return Ok(ExitStatus::No),
     };
@@ -165,7 +175,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             }
         }
     };
-    show(options, &path.display().to_string(), from, &[], output)
+    show(options, &path.display().to_string(), from, &[], EventNotes::default(), output)
 }
 
 /// Shows one conversation. The side conversations in `elsewhere` are shown from their own files.
@@ -174,6 +184,7 @@ fn show(
     name: &str,
     mut from: ShowSource,
     elsewhere: &[String],
+    event_notes: EventNotes,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let form = match (options.json, options.text) {
@@ -217,6 +228,7 @@ fn show(
         },
         repeats: 0,
         notes: 0,
+        event_notes,
         output,
         failed: None,
     };
