@@ -17,6 +17,8 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, harmless_json};
 use crate::store::SessionArgs;
+use crate::table::screen_width;
+use crate::terminal::wrapped_text;
 
 /// Compare two sessions step by step
 ///
@@ -83,7 +85,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&harmless_json(&fact.json()))?;
         }
     } else {
-        let text = view::facts(&a.name, &b.name, &facts, output.colour());
+        let text = view::facts(&a.name, &b.name, &facts, output.colour(), screen_width());
         write!(output.data(), "{text}")?;
         output.line(&view::divergence(&found))?;
     }
@@ -92,7 +94,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     match options.json {
         true => output.line(&found.summary_json())?,
-        false => found.summary().iter().try_for_each(|line| output.line(line))?,
+        false => found.summary().iter().try_for_each(|line| output.line(&wrapped_text(line, screen_width())))?,
     }
     Ok(if found.is_equal() { ExitStatus::Done } else { ExitStatus::No })
 }
@@ -141,7 +143,7 @@ fn print_changes(
         match options.json {
             true => output.line(&harmless_json(&shown_change.json()))?,
             false => {
-                let text = view::change(&shown_change, output.colour());
+                let text = view::change(&shown_change, output.colour(), screen_width());
                 write!(output.data(), "{text}")?;
             }
         }
@@ -158,7 +160,7 @@ fn print_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandEr
     match std::mem::take(same) {
         0 => Ok(()),
         count => {
-            let text = view::change(&ShownChange::Same { a: None, b: None, count }, output.colour());
+            let text = view::change(&ShownChange::Same { a: None, b: None, count }, output.colour(), screen_width());
             Ok(write!(output.data(), "{text}")?)
         }
     }

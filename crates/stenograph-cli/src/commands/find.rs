@@ -119,7 +119,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     } else {
         output.page();
         let texts: Vec<String> = match options.events {
-            true => answer_to_show.hits.iter().map(|shown| view::hit(shown, output.colour())).collect(),
+            true => answer_to_show
+                .hits
+                .iter()
+                .map(|shown| view::hit(shown, output.colour(), table::screen_width()))
+                .collect(),
             false => view::sessions(&answer_to_show.hits, output.colour(), table::screen_width()),
         };
         if !texts.is_empty() {

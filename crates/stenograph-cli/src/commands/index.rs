@@ -20,6 +20,8 @@ use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
 use crate::output::{Output, counted, harmless_json, size};
 use crate::progress::IndexProgressBar;
 use crate::store::{self, StoreArgs};
+use crate::table;
+use crate::terminal::fitted_path;
 
 /// Find, archive and index the transcripts of agents
 ///
@@ -225,7 +227,10 @@ fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
         "" => format!("{count} without an extension"),
         ending => format!("{count} .{ending}"),
     });
-    let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
+    let folders = passed_over
+        .by_folder()
+        .into_iter()
+        .map(|(folder, count)| format!("{} ({count})", fitted_path(&folder, table::screen_width())));
     let (count, endings, folders) = (passed_over.count(), first_few(endings.collect()), first_few(folders.collect()));
     let files = counted(count, "file");
     let are = if count == 1 { "is not a transcript" } else { "are not transcripts" };
@@ -287,28 +292,41 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
 /// The number of warnings to print.
 const WARNINGS_MAX: usize = 20;
 
+/// The number of unknown record types and files to print after a run.
+const UNKNOWN_MAX: usize = 5;
+
 fn report_unknown(
     unknown: &[Unknown],
     unrecognised: &[(PathBuf, String)],
     options: &Options,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    // A run prints the first ones only; `--unknown` lists all of them.
-    let most = if options.unknown { usize::MAX } else { WARNINGS_MAX };
-    let unknown = unknown.iter().take(most).map(|Unknown { format, name, count, sources, path, line, .. }| {
+    // A run prints only the first record types; `--unknown` lists all of them.
+    let width = table::screen_width();
+    let most = if options.unknown { usize::MAX } else { UNKNOWN_MAX };
+    let hidden = (unknown.len() + unrecognised.len()).saturating_sub(most);
+    let unknown = unknown.iter().map(|Unknown { format, name, count, sources, path, line, .. }| {
         let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
-        format!("{format}: {records} of type \"{name}\" in {files}, first at {}:{line}", path.display())
+        (format!("{format}: {records} of type \"{name}\" in {files}, first at"), path, format!(":{line}"))
     });
-    let unrecognised = unrecognised
-        .iter()
-        .take(most)
-        .map(|(path, expected)| format!("{}: no format claims this file, in a folder of {expected}", path.display()));
-    for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
-        if options.unknown {
-            output.line(&crate::output::harmless_line(&text))?;
-        } else {
-            output.say(&format!("unknown: {}", crate::output::harmless_line(&text)));
+    let unrecognised = unrecognised.iter().map(|(path, expected)| {
+        (format!("no format claims this file, in a folder of {expected}:"), path, String::new())
+    });
+    for (text, path, line) in unknown.chain(unrecognised).take(most) {
+        let text = crate::output::harmless_line(&text);
+        let text = if options.unknown { text } else { format!("unknown: {text}") };
+        // On a terminal, the path has a line of its own.
+        let text = match width {
+            usize::MAX => format!("{text} {}{line}", fitted_path(path, width)),
+            _ => format!("{text}\n  {}{line}", fitted_path(path, width.saturating_sub(2 + line.len()))),
+        };
+        match options.unknown {
+            true => output.line(&text)?,
+            false => output.say(&text),
         }
+    }
+    if hidden > 0 {
+        output.say(&format!("unknown: {hidden} more; steno index --unknown lists them"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod header;
 mod last;
+mod notes;
 mod numbers;
 mod printer;
 mod select;
@@ -26,6 +27,7 @@ use crate::output::{Output, counted, harmless_json};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, SessionArgs};
 use crate::terminal::{self, Drawer};
+use notes::EventNotes;
 use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
 use select::EventSelection;
@@ -34,7 +36,8 @@ use select::EventSelection;
 ///
 /// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows all of their
 /// lines. Name a file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno
-/// shows the archived copy. Control characters appear as visible symbols.
+/// shows the archived copy. Control characters appear as visible symbols. For a session, the notes that steno mark has put on
+/// an event are printed below it.
 ///
 /// Some agents write the same content in several records. steno hides a record whose content is also in an earlier record or in
 /// one of the next 64 events. With --last, it compares only the events that it reads from the end of the file. --json and
@@ -50,7 +53,8 @@ Examples:
   steno show session.jsonl --last 5
   steno show 0198f2c4                              a session by its id
   steno show latest --subagents                    with its sub-agents
-  steno show SESSION --event 120,131               two events with their context
+  steno show SESSION --event 120,131               two events
+  steno show SESSION --event 120 --around 2        an event with its context
   steno show session.jsonl --kind user --text      all messages of the user
   steno show session.jsonl --kind call,result --first 10
   steno show session.jsonl --type file-history-snapshot
@@ -90,7 +94,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
-    /// With --event: also show N events before and after each [default: 2; 0 with --text or --json]
+    /// With --event: also show N events before and after each [default: 0]
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
     /// Show only events of this kind or role (repeat, or separate with commas)
@@ -108,9 +112,6 @@ pub struct Options {
     #[arg(long, conflicts_with = "text")]
     json: bool,
 }
-
-/// The default of `--around` for people.
-const AROUND_DEFAULT: u64 = 2;
 
 /// The source of the events.
 enum ShowSource {
@@ -134,7 +135,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let path = match options.target(output)? {
         ShowTarget::Path(path) => path,
         ShowTarget::Window(path, input) => {
-            return show(options, &path.display().to_string(), ShowSource::Input(input), &[], output);
+            return show(
+                options,
+                &path.display().to_string(),
+                ShowSource::Input(input),
+                &[],
+                EventNotes::default(),
+                output,
+            );
         }
         ShowTarget::Nothing => return Ok(ExitStatus::No),
     };
@@ -167,7 +175,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             }
         }
     };
-    show(options, &path.display().to_string(), from, &[], output)
+    show(options, &path.display().to_string(), from, &[], EventNotes::default(), output)
 }
 
 /// Shows one conversation. The side conversations in `elsewhere` are shown from their own files.
@@ -176,6 +184,7 @@ fn show(
     name: &str,
     mut from: ShowSource,
     elsewhere: &[String],
+    event_notes: EventNotes,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let form = match (options.json, options.text) {
@@ -205,7 +214,7 @@ fn show(
         drawer: options.drawer(output),
         count: 0,
         selection: EventSelection::new(&options.kind, &options.types),
-        numbers: options.numbers(form),
+        numbers: options.numbers(),
         first: options.first,
         last: options.last,
         kept: VecDeque::new(),
@@ -219,6 +228,7 @@ fn show(
         },
         repeats: 0,
         notes: 0,
+        event_notes,
         output,
         failed: None,
     };
@@ -335,12 +345,8 @@ impl Options {
     }
 
     /// The events requested by number, if any.
-    fn numbers(&self, form: ShowForm) -> Option<NumberSelection> {
-        let usual = match form {
-            ShowForm::View => AROUND_DEFAULT,
-            ShowForm::Text | ShowForm::Json => 0,
-        };
-        (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(usual)))
+    fn numbers(&self) -> Option<NumberSelection> {
+        (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(0)))
     }
 }
 

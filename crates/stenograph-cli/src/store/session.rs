@@ -16,7 +16,7 @@ use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
 use crate::filter::query_of;
 use crate::output::{counted, shortened};
-use crate::{clock, table};
+use crate::{clock, table, terminal};
 
 #[derive(Debug)]
 pub struct ResolvedSession {
@@ -294,7 +294,11 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<IndexedSession>) 
         };
         let when = session.ended.map(|ended| table::ago(clock::millis() - ended)).unwrap_or_default();
         let title = shortened(&session.about(), TITLE_LENGTH_MAX).into_owned();
-        error = error.hint(format!("{name}  {}  {when}  {title}", session.agent).trim_end().to_owned());
+        let line = format!("{name}  {}  {when}  {title}", session.agent);
+        // One line each: the word "hint: " comes before it.
+        let room = terminal::message_width().map_or(usize::MAX, |width| width.saturating_sub(6));
+        let is_path = !is_named_apart;
+        error = error.hint(if is_path { line } else { terminal::fitted(&line, room) }.trim_end().to_owned());
     }
     Ok(match found.len().saturating_sub(CANDIDATES_MAX) {
         0 => error,

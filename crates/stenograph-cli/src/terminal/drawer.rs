@@ -225,6 +225,12 @@ mod tests {
     }
 
     #[test]
+    fn a_speaker_who_speaks_on_is_named_again() {
+        let events = [message(Role::Assistant, "One."), message(Role::Assistant, "Two.")];
+        assert_eq!(drawn(&events, 60), "    1  ● Agent\n       One.\n\n    2  ● Agent\n       Two.\n");
+    }
+
+    #[test]
     fn no_line_is_wider_than_the_terminal() {
         let long = "word ".repeat(100) + &"漢".repeat(100) + &"x".repeat(300);
         let input = format!("{{\"command\":{}}}", stenograph::text::quote(&long));

@@ -20,8 +20,9 @@ pub use styled::{Line, fitted};
 pub use wrap::wrapped_text;
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
-use crate::output::Colour;
+use crate::output::{Colour, harmless_line};
 use crate::table;
 
 /// The width of prose that goes to no terminal.
@@ -50,6 +51,21 @@ pub fn message_width() -> Option<usize> {
 /// The number of lines of the terminal; `None` if the output goes elsewhere.
 pub fn height() -> Option<usize> {
     std::io::stdout().is_terminal().then(|| crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows)))
+}
+
+/// A path that fits a number of columns: the home folder is `~`, and the beginning is cut, because the end tells files apart.
+/// Without a limit the path stays as it is, for programs.
+pub fn fitted_path(path: &Path, width: usize) -> String {
+    if width == usize::MAX {
+        return harmless_line(&path.display().to_string());
+    }
+    let below_home = crate::home::from_environment().and_then(|home| path.strip_prefix(home).map(Path::to_owned).ok());
+    let text = match below_home {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => Path::new("~").join(rest).display().to_string(),
+        None => path.display().to_string(),
+    };
+    styled::fitted_end(&harmless_line(&text), width)
 }
 
 /// How conversations are drawn, for commands that draw them.

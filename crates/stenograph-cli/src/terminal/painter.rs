@@ -68,11 +68,6 @@ impl DrawnEvent {
             })
     }
 
-    /// Whether the speaker of the event before it speaks on.
-    fn speaks_on(&self, before: Option<&DrawnEvent>) -> bool {
-        matches!(self.kind, PlaceKind::Speaker(..)) && before.is_some_and(|before| before.kind == self.kind)
-    }
-
     /// The day of the event, if the event before it happened on another day.
     fn new_day(&self, before: Option<&DrawnEvent>) -> Option<String> {
         let day = clock::format_day(self.time_ms?);
@@ -181,9 +176,7 @@ impl Painter {
                 lines.extend(indented(self.blocks(view, room.saturating_sub(2), CODE_LINES, Style::new()), 2));
             }
             ViewKind::User | ViewKind::Agent => {
-                if !place.speaks_on(before) {
-                    lines.push(speaker_at(view, event, room));
-                }
+                lines.push(speaker_at(view, event, room));
                 lines.extend(self.blocks(view, prose, usize::MAX, Style::new()));
             }
             ViewKind::Thinking | ViewKind::Injected | ViewKind::Bookkeeping | ViewKind::Notice => {

@@ -45,6 +45,23 @@ pub fn fitted(text: &str, width: usize) -> String {
     out
 }
 
+/// The end of a text that fits a number of columns, after an ellipsis if the beginning is cut.
+pub fn fitted_end(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |grapheme: &&str| {
+        let fits = grapheme.width() <= left;
+        left = left.saturating_sub(grapheme.width());
+        fits
+    };
+    let mut kept: Vec<&str> = text.graphemes(true).rev().take_while(fits).collect();
+    kept.push("\u{2026}");
+    kept.reverse();
+    kept.concat()
+}
+
 /// The lines of a text, without styles.
 pub fn plain_lines(text: &str) -> Vec<Line> {
     harmless(text).lines().map(|line| Line::of(line, Style::new())).collect()
@@ -275,6 +292,13 @@ mod tests {
     fn wrapped(text: &str, width: usize) -> Vec<String> {
         let lines = Line::of(text, Style::new()).wrapped(width);
         lines.iter().map(|line| line.drawn(Colour::Plain)).collect()
+    }
+
+    #[test]
+    fn the_end_of_a_long_path_is_kept() {
+        assert_eq!(fitted_end("~/a/b.jsonl", 11), "~/a/b.jsonl");
+        assert_eq!(fitted_end("~/folder/b.jsonl", 9), "\u{2026}/b.jsonl");
+        assert_eq!(fitted_end("漢字漢字", 5), "\u{2026}漢字");
     }
 
     #[test]

@@ -47,6 +47,13 @@ fn a_session_is_pinned_named_tagged_and_annotated_and_the_marks_are_printed() {
     let note = only(&mark(&folder, &[ONE, "--json"]))["notes"][0].clone();
     assert_eq!((&note["number"], &note["event"], &note["text"]), (&1.into(), &2.into(), &"look\nhere".into()));
     folder.run("show 0198aaaa-1 --event 2 --text").ends(0).says("It is fed.");
+    for selection in ["", "--last 1", "--event 2"] {
+        let done = folder.run(&format!("show 0198aaaa-1 {selection}"));
+        done.ends(0).says("It is fed.\n       note 1: look\n               here\n");
+    }
+    for form in ["--json", "--text", "--event 1"] {
+        assert!(!folder.run(&format!("show 0198aaaa-1 {form}")).ends(0).text().contains("note 1"), "{form}");
+    }
     let done = mark(&folder, &[ONE, "--unpin", "--no-title", "--untag", "zoo", "--remove-note", "1"]);
     done.ends(0).says("no marks");
     folder.run("mark").finds_nothing("no sessions are marked");

@@ -30,7 +30,7 @@ const COMMANDS: [(&str, &str); 12] = [
 ];
 
 /// Other commands, whose screens are only measured.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 15] = [
     "formats",
     "config list",
     "list --tree demo.steno.jsonl demo.codex.jsonl",
@@ -43,6 +43,8 @@ const OTHERS: [&str; 13] = [
     "usage --root home --by tool --explain",
     "find --file calendar.rs",
     "find hostile",
+    "find leap --events",
+    "diff demo.steno.jsonl demo.codex.jsonl",
     "show ffffffff --all --full",
 ];
 

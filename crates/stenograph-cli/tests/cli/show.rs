@@ -82,7 +82,7 @@ fn results_are_shortened_for_people_only() {
     folder.run("show a --full").says("line 39");
     // Whoever asks for an event by its number gets all of it.
     folder.run("show a --event 4").says("line 39");
-    folder.run("show a --event 3").says("… 36 more lines");
+    folder.run("show a --event 3 --around 2").says("… 36 more lines");
     folder.run("show a --text").says("line 39");
 }
 
@@ -143,7 +143,8 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 "
     );
     let lines = |line: &str| folder.run(line).ends(0).text().lines().count();
-    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (8, 6));
+    assert_eq!((lines("show a --event 1"), lines("show a --event 1 --around 2")), (3, 8));
+    assert_eq!(lines("show a --event 1,4"), 6);
     assert_eq!(folder.run("show a --event 4 --text").ends(0).text(), "ok\n");
     assert_eq!(folder.run("show a --event 2 --json").ends(0).json()[0]["id"], "e2");
     folder

@@ -9,6 +9,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, grouped, harmless_json, harmless_line, shortened};
 use crate::store::{self, StoreArgs};
 use crate::table::{self, Align};
+use crate::terminal::fitted_path;
 
 /// List the archived copies
 ///
@@ -60,9 +61,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         return Ok(ExitStatus::Done);
     }
-    let now = clock::millis();
-    let rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, now)).collect();
-    let mut lines = table::lines(HEADINGS, &rows, table::screen_width());
+    output.page();
+    let (now, width) = (clock::millis(), table::screen_width());
+    let rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, now, width)).collect();
+    let mut lines = table::lines(HEADINGS, &rows, width);
     if let Some(heading) = lines.first_mut() {
         *heading = output.colour().paint(TextStyle::Faint, heading);
     }
@@ -74,9 +76,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
-fn cells(copy: &CopyInfo, now: i64) -> [String; 6] {
+/// The room for a path beside the widest usual cells of the other columns.
+fn path_width(width: usize, gone: &str) -> usize {
+    let others = if width < WIDE { 53 } else { 85 };
+    if width == usize::MAX { width } else { width.saturating_sub(others + gone.len()).max(12) }
+}
+
+fn cells(copy: &CopyInfo, now: i64, width: usize) -> [String; 6] {
     let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
-    let name = |text: &str| match table::screen_width() < WIDE {
+    let name = |text: &str| match width < WIDE {
         true => harmless_line(text).chars().take(PREFIX_LENGTH).collect(),
         false => short(text),
     };
@@ -87,7 +95,7 @@ fn cells(copy: &CopyInfo, now: i64) -> [String; 6] {
         table::ago(now - copy.last_ms),
         store::bytes(copy.length),
         grouped(copy.versions.len() as u64),
-        format!("{gone}{}", harmless_line(&copy.path.display().to_string())),
+        format!("{gone}{}", fitted_path(&copy.path, path_width(width, gone))),
     ]
 }
 

@@ -1,12 +1,14 @@
 //! Formats a comparison for people. Text from transcripts passes through [`harmless_line`].
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use stenograph::compare::{Class, Comparison, DiffStep, ShownChange, Side, StepText, differing};
 
 use super::facts::DiffFact;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless_line, shortened};
 use crate::table;
+use crate::terminal::{fitted_path, wrapped_text};
 
 /// The maximum length of the text of a step, and of a difference.
 const TEXT_LENGTH_MAX: usize = 160;
@@ -17,27 +19,40 @@ const AROUND_LENGTH: usize = 24;
 /// The maximum width of A's column in the table of facts.
 const FACT_LENGTH_MAX: usize = 60;
 
-/// Formats the facts of both runs.
-pub fn facts(a: &str, b: &str, facts: &[DiffFact], colour: Colour) -> String {
+/// The width of the names of the facts, with the mark before them.
+const NAME_WIDTH: usize = 16;
+
+/// Formats the facts of both runs. If two values do not fit beside each other, B's is below A's.
+pub fn facts(a: &str, b: &str, facts: &[DiffFact], colour: Colour, width: usize) -> String {
     let mut out = String::new();
     for (side, name) in [("A", a), ("B", b)] {
-        let _ = writeln!(out, "{side}  {}", colour.paint(TextStyle::Strong, &harmless_line(name)));
+        let name = fitted_path(Path::new(name), width.saturating_sub(if width == usize::MAX { 0 } else { 3 }));
+        let _ = writeln!(out, "{side}  {}", colour.paint(TextStyle::Strong, &name));
     }
     out.push('\n');
+    let room = FACT_LENGTH_MAX.min(width.saturating_sub(NAME_WIDTH)).max(20);
     let cell = |text: &Option<String>| {
         let text = text.as_deref().map_or_else(|| "-".to_owned(), harmless_line);
-        shortened(&text, FACT_LENGTH_MAX).into_owned()
+        table::truncated(&text, room)
     };
     let rows: Vec<(&DiffFact, String, String)> =
         facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
-    let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
+    let column = width.saturating_sub(NAME_WIDTH + 2) / 2;
+    let fits = |a: &str, b: &str| table::display_width(a) <= column && table::display_width(b) <= column;
+    let beside = rows.iter().filter(|(fact, a, b)| fact.a != fact.b && fits(a, b));
     let width = beside.map(|(_, a, _)| table::display_width(a)).max().unwrap_or(0);
     for (fact, a, b) in rows {
         let mark = if fact.differs() { "*" } else { " " };
         let gap = " ".repeat(width.saturating_sub(table::display_width(&a)));
-        let line = if fact.a == fact.b { a } else { format!("{a}{gap}  {b}") };
-        let line = format!("{mark} {:<14}{line}", fact.name);
-        let _ = writeln!(out, "{}", if fact.differs() { colour.paint(TextStyle::Warning, &line) } else { line });
+        let value = match fact.a == fact.b {
+            true => a,
+            false if fits(&a, &b) => format!("{a}{gap}  {b}"),
+            false => format!("{a}\n{:NAME_WIDTH$}{b}", ""),
+        };
+        for line in format!("{mark} {:<14}{value}", fact.name).lines() {
+            let line = if fact.differs() { colour.paint(TextStyle::Warning, line) } else { line.to_owned() };
+            let _ = writeln!(out, "{line}");
+        }
     }
     out.push('\n');
     out
@@ -56,8 +71,12 @@ pub fn divergence(found: &Comparison) -> String {
     }
 }
 
-/// One change, for people.
-pub fn change(change: &ShownChange<'_>, colour: Colour) -> String {
+/// One change, for people, in lines that fit the terminal.
+pub fn change(change: &ShownChange<'_>, colour: Colour, width: usize) -> String {
+    wrapped_text(&change_text(change, colour), width).into_owned()
+}
+
+fn change_text(change: &ShownChange<'_>, colour: Colour) -> String {
     match change {
         ShownChange::Same { count, .. } => {
             colour.paint(TextStyle::Faint, &format!("  {} equal", counted(*count as u64, "step"))) + "\n"

@@ -6,15 +6,18 @@ use stenograph_store::hits::{HitContent, ShownAnswer, ShownHit};
 use crate::clock;
 use crate::output::{Colour, TextStyle, harmless_line};
 use crate::table;
-use crate::terminal::fitted;
+use crate::terminal::{fitted, fitted_path};
 
 /// A hit for people: session and time, text, and how to open it.
-pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
+pub(super) fn hit(shown: &ShownHit, colour: Colour, width: usize) -> String {
     let mut head = Vec::new();
     if let Some(session) = &shown.session {
         head.push(colour.paint(TextStyle::Strong, &harmless_line(&session.agent)));
         head.push(harmless_line(&shown.short));
-        head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
+        let project = session.project.as_ref().map(|project| harmless_line(&project.name));
+        head.extend(
+            project.map(|project| if width == usize::MAX { project } else { fitted(&project, PROJECT_WIDTH_MAX) }),
+        );
     }
     head.extend(shown.hit.time.map(clock::format_minute));
     if let Ok(seen) = &shown.read {
@@ -31,9 +34,12 @@ pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
         Err(reason) => colour.paint(TextStyle::Warning, &format!("({reason})")),
     };
     let mut lines = vec![head.join("  "), format!("  {text}")];
-    lines.push(colour.paint(TextStyle::Faint, &format!("  {}", location(shown))));
+    lines.extend(location(shown, width).iter().map(|line| colour.paint(TextStyle::Faint, &format!("  {line}"))));
     lines.join("\n")
 }
+
+/// The widest name of a project on a terminal, in the first line of a hit.
+const PROJECT_WIDTH_MAX: usize = 20;
 
 /// How many hits of one session are shown.
 const HITS_OF_SESSION_MAX: usize = 3;
@@ -135,21 +141,22 @@ fn with_marks(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
     format!("{before}{text}{after}")
 }
 
-/// The position of the hit and the commands that lead there.
-fn location(shown: &ShownHit) -> String {
-    let path = shown.source.as_ref().map(|source| source.path.display().to_string());
+/// The commands that lead to the hit, and its position in a file.
+fn location(shown: &ShownHit, width: usize) -> Vec<String> {
     let is_main = match (&shown.session, &shown.source) {
         (Some(session), Some(source)) => shown.is_named && session.path == source.path,
         _ => false,
     };
     let open = shown.show_line().map(|line| harmless_line(&line));
-    let line = path.map(|path| {
-        let path = harmless_line(&path);
-        if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
-    });
     let resume =
         shown.resume_line().filter(|_| is_main).map(|_| format!("steno resume {}", harmless_line(&shown.short)));
-    [open, resume, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
+    let commands = [open, resume].into_iter().flatten().collect::<Vec<_>>().join("   ");
+    let position = shown.source.as_ref().map(|source| {
+        let line = if shown.hit.at.line > 0 { format!(":{}", shown.hit.at.line) } else { String::new() };
+        let room = if width == usize::MAX { width } else { width.saturating_sub(2 + line.len()) };
+        format!("{}{line}", fitted_path(&source.path, room))
+    });
+    Some(commands).filter(|commands| !commands.is_empty()).into_iter().chain(position).collect()
 }
 
 /// The last line of an answer for programs.

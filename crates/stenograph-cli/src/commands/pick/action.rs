@@ -99,6 +99,7 @@ impl PickTask {
                 line.push("show".into());
                 if let Some(event) = &self.event {
                     line.extend(["--event".into(), event.number.to_string().into()]);
+                    line.extend(["--around", "2"].map(OsString::from));
                     line.extend(
                         event.version.iter().flat_map(|version| ["--version".into(), version.to_string().into()]),
                     );
@@ -194,6 +195,6 @@ mod tests {
     fn a_found_event_is_shown_by_its_number() {
         let event = PickedEvent { name: "/a b".to_owned(), number: 7, version: Some(2) };
         let show = PickTask { event: Some(event), ..task(PickAction::Show, None) };
-        assert_eq!(line(&show, Some(Path::new("/r"))), "steno show --event 7 --version 2 --root /r -- /a b");
+        assert_eq!(line(&show, Some(Path::new("/r"))), "steno show --event 7 --around 2 --version 2 --root /r -- /a b");
     }
 }

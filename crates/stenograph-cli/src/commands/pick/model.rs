@@ -106,6 +106,8 @@ pub struct PreviewRequest {
     pub hit: Option<Hit>,
     /// The number of the hit as `steno show` counts it.
     pub number: Option<u64>,
+    /// The first words that were found.
+    pub found: Option<String>,
 }
 
 /// What the loop does after a key.
@@ -218,7 +220,9 @@ impl Picker {
         // A title or a note about the session has no event.
         let hit = self.hit(row).map(|(hit, _)| hit).filter(|hit| hit.open.is_some());
         let number = hit.and_then(|hit| hit.open.as_ref()).map(|open| open.event);
-        Some(PreviewRequest { key, session: self.session(row)?.clone(), hit: hit.map(|hit| hit.hit.clone()), number })
+        let found = hit.and_then(super::preview::found_words);
+        let (session, hit) = (self.session(row)?.clone(), hit.map(|hit| hit.hit.clone()));
+        Some(PreviewRequest { key, session, hit, number, found })
     }
 
     /// The visible sessions without a known cost.

@@ -24,10 +24,10 @@ const LINES_MAX: usize = 400;
 /// The most bytes that are read for a preview. A hit beyond them is only reached if the index knows its position.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// How many events before a hit are shown.
-const EVENTS_BEFORE: u64 = 1;
+/// How many lines of a found event are shown before the words that were found.
+const LINES_BEFORE: usize = 2;
 
-/// How many events before these are read, so that repeats are recognized.
+/// How many events before a hit are read, so that repeats are recognized.
 const CHECKED_BEFORE: u64 = 16;
 
 /// The lines of a preview; if it cannot be read, the reason.
@@ -58,6 +58,26 @@ pub fn snippet(hit: &ShownHit) -> Line {
     }
     line.push(found.text.get(at..).unwrap_or_default(), Style::new());
     line
+}
+
+/// The first words that a search found, as the event spells them.
+pub fn found_words(hit: &ShownHit) -> Option<String> {
+    let snippet = &hit.read.as_ref().ok()?.snippet;
+    snippet.text.get(snippet.marks.first()?.clone()).map(str::to_owned)
+}
+
+/// The lines of an event from the words that were found: its heading, how many lines are left out, and the rest.
+fn from_words(mut lines: Vec<Line>, words: &str) -> Vec<Line> {
+    let words = words.to_lowercase();
+    let found = lines.iter().position(|line| line.text().to_lowercase().contains(&words));
+    let Some(first) = found.and_then(|at| at.checked_sub(LINES_BEFORE)) else { return lines };
+    // The rule of a day and the heading stay.
+    let heading = lines.iter().position(|line| line.text().contains('>')).map_or(1, |at| at + 1);
+    if first > heading + 1 {
+        let left_out = format!("       \u{2026} {} lines above", first - heading);
+        lines.splice(heading..first, [Line::of(&left_out, Style::new().dimmed())]);
+    }
+    lines
 }
 
 fn read(store: &Store, request: &PreviewRequest, colour: Colour, lines: &mut Vec<Line>) -> Result<(), CommandError> {
@@ -100,7 +120,7 @@ fn read(store: &Store, request: &PreviewRequest, colour: Colour, lines: &mut Vec
 /// Where to start reading to reach a hit, if the index knows it.
 fn start(store: &Store, source: &SourceRow, request: &PreviewRequest) -> Option<ReadStart> {
     let hit = request.hit.as_ref().filter(|hit| hit.version.is_none() && source.copy_of.is_none())?;
-    let first = hit.event.saturating_sub(EVENTS_BEFORE + CHECKED_BEFORE);
+    let first = hit.event.saturating_sub(CHECKED_BEFORE);
     store.searcher().ok()?.start_before(source, first).ok()?
 }
 
@@ -128,6 +148,8 @@ struct PreviewSink {
     next: u64,
     /// The event that was found, from 0.
     wanted: Option<u64>,
+    /// The first words that were found in it.
+    found: Option<String>,
     /// What is added to an event's number in the source to get the number in the session; `None` if it is unknown.
     number_offset: Option<u64>,
     first_byte: u64,
@@ -147,7 +169,8 @@ impl PreviewSink {
             (None, None) if request.session.sources == 1 => Some(1),
             _ => None,
         };
-        PreviewSink { drawer, lines: Vec::new(), next: 0, wanted, number_offset, first_byte: 0, is_full: false }
+        let (found, lines) = (request.found.clone(), Vec::new());
+        PreviewSink { drawer, lines, next: 0, wanted, found, number_offset, first_byte: 0, is_full: false }
     }
 
     fn flow(&self) -> Flow {
@@ -165,13 +188,36 @@ impl Sink for PreviewSink {
             return;
         }
         let is_wanted = self.wanted == Some(number);
-        let is_before = self.wanted.is_some_and(|wanted| number + EVENTS_BEFORE < wanted);
+        let is_before = self.wanted.is_some_and(|wanted| number < wanted);
         if is_before || event.restates && !is_wanted {
             return self.drawer.skip(event);
         }
         self.drawer.mark(is_wanted);
         let number = self.number_offset.map(|offset| number + offset);
         let lines = self.drawer.lines(number, event).unwrap_or_default();
+        let lines = match &self.found {
+            Some(words) if is_wanted => from_words(lines, words),
+            _ => lines,
+        };
         self.lines.extend(lines.into_iter().take(LINES_MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(texts: &[&str]) -> Vec<Line> {
+        texts.iter().map(|text| Line::of(text, Style::new())).collect()
+    }
+
+    #[test]
+    fn a_preview_of_a_long_event_starts_at_the_words_that_were_found() {
+        let texts = |lines: Vec<Line>| lines.iter().map(Line::text).collect::<Vec<_>>();
+        let event = ["   >7  $ cargo test", "a", "b", "c", "d", "The Walrus", "e"];
+        let shown = texts(from_words(lines(&event), "walrus"));
+        assert_eq!(shown, ["   >7  $ cargo test", "       \u{2026} 2 lines above", "c", "d", "The Walrus", "e"]);
+        assert_eq!(texts(from_words(lines(&event), "b")).len(), event.len());
+        assert_eq!(texts(from_words(lines(&event), "absent")).len(), event.len());
     }
 }

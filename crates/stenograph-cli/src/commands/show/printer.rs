@@ -7,6 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::wire;
 
+use super::notes::EventNotes;
 use super::numbers::{Nearness, NumberSelection};
 use super::select::{EventSelection, Selected};
 use super::{ShowForm, Shown, view};
@@ -41,7 +42,10 @@ pub(super) struct ShowPrinter<'a, 'o> {
     pub(super) number: u64,
     pub(super) nested: NestedEvents<'a>,
     pub(super) repeats: u64,
+    /// How many notes the reader has about the source.
     pub(super) notes: u64,
+    /// The notes of people about single events.
+    pub(super) event_notes: EventNotes,
     pub(super) output: &'a mut Output<'o>,
     pub(super) failed: Option<CommandError>,
 }
@@ -90,7 +94,8 @@ impl ShowPrinter<'_, '_> {
         if self.form == ShowForm::View && self.last.is_none() {
             if let Some(text) = self.drawer.event(Some(self.count), event) {
                 self.shown += 1;
-                self.write(&text);
+                let notes = self.event_notes.take(Some(self.count), self.output.colour());
+                self.write(&(text + &notes));
             }
             return;
         }
@@ -145,7 +150,8 @@ impl ShowPrinter<'_, '_> {
             ShowForm::Text => view::contents(event),
             ShowForm::View => {
                 self.drawer.mark(nearness == Nearness::Requested);
-                self.drawer.event(Some(number), event)
+                let text = self.drawer.event(Some(number), event);
+                text.map(|text| text + &self.event_notes.take(Some(number), self.output.colour()))
             }
         };
         if let Some(text) = text {
@@ -165,7 +171,11 @@ impl ShowPrinter<'_, '_> {
 
     pub(super) fn finish(&mut self, name: &str) -> Result<(), CommandError> {
         for shown in std::mem::take(&mut self.kept) {
-            let text = shown.text(&mut self.drawer);
+            let number = match &shown {
+                Shown::Event(number, _) => *number,
+                Shown::Text(_) => None,
+            };
+            let text = shown.text(&mut self.drawer) + &self.event_notes.take(number, self.output.colour());
             self.write(&text);
         }
         if let Some(error) = self.failed.take() {

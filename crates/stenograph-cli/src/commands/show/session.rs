@@ -7,7 +7,8 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::search::ReadStart;
 
-use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, header, show};
+use super::notes::EventNotes;
+use super::{Options, ShowSource, header, show};
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::{Output, TextStyle, counted, harmless_line};
@@ -33,11 +34,12 @@ pub(super) fn run(
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
     let parts = session.parts().filter(|_| options.from.is_none());
     let read: Vec<PathBuf> = parts.as_ref().map(|parts| parts.files().to_vec()).unwrap_or_default();
+    let notes = if options.json || options.text { EventNotes::default() } else { EventNotes::of(store, session)? };
     let mut status = match parts {
         Some(parts) => {
-            show(options, &session.source.path.display().to_string(), ShowSource::Parts(parts), &names, output)?
+            show(options, &session.source.path.display().to_string(), ShowSource::Parts(parts), &names, notes, output)?
         }
-        None => show_source(options, store, &session.source, &names, output)?,
+        None => show_source(options, store, &session.source, &names, notes, output)?,
     };
     let is_other = |source: &&SourceRow| {
         let is_read = source.id == session.source.id || read.contains(&source.path);
@@ -49,10 +51,11 @@ pub(super) fn run(
         for source in threads {
             print_heading(options, source, output)?;
             // A source that cannot be read does not stop the rest.
-            let shown = show_source(options, store, source, &names, output).unwrap_or_else(|error| {
-                output.error(&error);
-                error.status()
-            });
+            let shown =
+                show_source(options, store, source, &names, EventNotes::default(), output).unwrap_or_else(|error| {
+                    output.error(&error);
+                    error.status()
+                });
             status = status.max(shown);
         }
     } else if !threads.is_empty() && options.event.is_empty() {
@@ -79,7 +82,14 @@ pub(super) fn version(
     let row = &session.source;
     let input = input::open_version(store, row, version, options.from.as_deref())?;
     output.say(&harmless_line(&format!("showing archived version {version} of {}", row.path.display())));
-    show(options, &row.path.display().to_string(), ShowSource::Input(Box::new(input)), &[], output)
+    show(
+        options,
+        &row.path.display().to_string(),
+        ShowSource::Input(Box::new(input)),
+        &[],
+        EventNotes::default(),
+        output,
+    )
 }
 
 fn show_source(
@@ -87,6 +97,7 @@ fn show_source(
     store: &Store,
     row: &SourceRow,
     threads: &[String],
+    notes: EventNotes,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let name = row.path.display().to_string();
@@ -95,7 +106,7 @@ fn show_source(
         Some(start) => ShowSource::At(input, start),
         None => ShowSource::Input(input),
     };
-    show(options, &name, from, threads, output)
+    show(options, &name, from, threads, notes, output)
 }
 
 /// How many events before the requested ones are read, to detect repeats.
@@ -103,7 +114,7 @@ const CHECKED_BEFORE: u64 = 16;
 
 /// The record from which to read the requested events, if the index knows it.
 pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<ReadStart> {
-    let first = options.numbers(ShowForm::Json)?.first().saturating_sub(AROUND_DEFAULT + CHECKED_BEFORE);
+    let first = options.numbers()?.first().saturating_sub(CHECKED_BEFORE);
     let is_usual = options.from.is_none() && row.copy_of.is_none();
     // If the index cannot answer, the file is read from its beginning.
     is_usual.then(|| store.searcher().ok()?.start_before(row, first).ok()?).flatten()

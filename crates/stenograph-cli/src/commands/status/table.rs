@@ -20,7 +20,7 @@ const HEADINGS: [(&str, Align); 8] = [
 ];
 
 /// The maximum width of each column but the last: on a narrow terminal, on a wide one, and elsewhere.
-const WIDTHS_NARROW: [usize; 7] = [16, 11, 12, 8, 0, 0, 26];
+const WIDTHS_NARROW: [usize; 7] = [14, 11, 12, 8, 0, 0, 26];
 const WIDTHS_WIDE: [usize; 7] = [20, 12, 16, 8, 12, 7, 30];
 const WIDTHS_ELSEWHERE: [usize; 7] = [64, 20, 40, 12, 24, 8, 60];
 
