@@ -20,6 +20,7 @@ pub mod claude_events;
 pub mod cline;
 pub mod codex;
 pub mod r#continue;
+pub mod copilot;
 pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
@@ -69,6 +70,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &openhands::Openhands,
     &openhands_trajectory::OpenhandsTrajectory,
     &aider::Aider,
+    &copilot::Copilot,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
