@@ -164,6 +164,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/openhands/", ".json", "openhands"),
     ("made/aider/", ".chat.history.md", "aider"),
     ("made/copilot/", "events.jsonl", "copilot"),
+    ("made/droid/", ".jsonl", "droid"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

@@ -24,6 +24,7 @@ pub mod copilot;
 pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
+pub mod droid;
 #[cfg(test)]
 mod format_template;
 pub mod goodvibes_telemetry;
@@ -71,6 +72,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &openhands_trajectory::OpenhandsTrajectory,
     &aider::Aider,
     &copilot::Copilot,
+    &droid::Droid,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
