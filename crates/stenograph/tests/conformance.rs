@@ -163,6 +163,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/grok/", "chat_history.jsonl", "grok-history"),
     ("made/openhands/", ".json", "openhands"),
     ("made/aider/", ".chat.history.md", "aider"),
+    ("made/copilot/", "events.jsonl", "copilot"),
+    ("made/droid/", ".jsonl", "droid"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.

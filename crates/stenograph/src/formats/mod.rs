@@ -20,9 +20,11 @@ pub mod claude_events;
 pub mod cline;
 pub mod codex;
 pub mod r#continue;
+pub mod copilot;
 pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
+pub mod droid;
 #[cfg(test)]
 mod format_template;
 pub mod goodvibes_telemetry;
@@ -69,6 +71,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &openhands::Openhands,
     &openhands_trajectory::OpenhandsTrajectory,
     &aider::Aider,
+    &copilot::Copilot,
+    &droid::Droid,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

@@ -23,11 +23,14 @@ pub struct RecordMap {
     pub parts: &'static [PartMap],
     /// What the content of the record is.
     pub speaks: Speaks,
+    /// Whether it repeats what other records state.
+    pub restates: bool,
 }
 
 impl RecordMap {
     /// A record without any field.
-    pub const NONE: RecordMap = RecordMap { fields: &[], usage: None, parts: &[], speaks: Speaks::As(Role::Unknown) };
+    pub const NONE: RecordMap =
+        RecordMap { fields: &[], usage: None, parts: &[], speaks: Speaks::As(Role::Unknown), restates: false };
 }
 
 /// A field of an event.
@@ -36,14 +39,23 @@ pub enum RecordField {
     Id,
     /// An id that is a number.
     IdNumber,
+    /// The record that this one follows. If an edit removes it, `null` takes its place.
     Parent,
     Group,
+    RequestId,
     Session,
+    /// The sub-agent whose conversation has the record.
+    Thread,
+    /// The session that this one was forked from.
+    ForkSession,
+    /// The last record that both share. It counts only after a [`RecordField::ForkSession`].
+    ForkRecord,
     From,
     Model,
     /// The model is the only key of an object. It stays in the record.
     ModelKey,
     Cwd,
+    Branch,
     Version,
     StopReason,
     /// A flag which states that the record repeats another one. It stays in the record.
@@ -96,6 +108,10 @@ impl UsageMap {
 pub enum PartMap {
     /// A fact that the record states by existing.
     Stated(&'static str),
+    /// A fact whose name is the word at this path. It stays in the record.
+    Named(&'static str),
+    /// A record that is not understood, of the type at this path. It stays in the record.
+    Unknown(&'static str),
     /// A fact whose content is the text at this path. These texts are not such a fact and stay in the record.
     Fact(&'static str, &'static str, &'static [&'static str]),
     /// Thinking as text.
@@ -114,6 +130,12 @@ pub enum PartMap {
     Blocks(&'static str, &'static [&'static str], ErrorAt),
     /// The reason why a run ended.
     Stop(&'static str),
+    /// The end of a run, which the record states by existing.
+    Ended(StopMap),
+    /// A compaction, which the record states by existing, and its summary.
+    Compacted(&'static str),
+    /// An error, which the record states by existing: its name and its text.
+    Failed(&'static str, &'static str),
     /// A text in which an agent marks thinking and calls.
     Marked(&'static str, MarkedText),
 }
@@ -123,6 +145,15 @@ pub enum PartMap {
 pub struct MarkedText {
     pub split: fn(&str) -> Vec<Body<'static>>,
     pub join: fn(&[&Body<'_>]) -> String,
+}
+
+/// The fields of the end of a run. An empty path means that it has no such field.
+#[derive(Clone, Copy, Debug)]
+pub struct StopMap {
+    pub reason: &'static str,
+    /// A flag that is true for a success.
+    pub success: &'static str,
+    pub content: &'static str,
 }
 
 /// The fields of a call.
@@ -140,6 +171,8 @@ pub enum InputAt {
     Json(&'static str),
     /// A text, usually of JSON.
     Text(&'static str),
+    /// A JSON value, a text of no special form, or nothing.
+    Maybe(&'static str),
 }
 
 /// The fields of a result. An empty path means that it has no such field; a path that ends in `[]` has a list of one.

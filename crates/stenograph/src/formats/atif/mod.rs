@@ -123,6 +123,7 @@ const STEP: RecordMap = RecordMap {
         ),
     ],
     speaks: Speaks::As(Role::Assistant),
+    ..RecordMap::NONE
 };
 
 static AGENT: RecordMap = STEP;

@@ -77,6 +77,7 @@ const MESSAGE: RecordMap = RecordMap {
     }),
     parts: &[PartMap::Blocks("content", &["result", "text"], ErrorAt::Elements("success", "is_error"))],
     speaks: Speaks::As(Role::Assistant),
+    ..RecordMap::NONE
 };
 
 static ASSISTANT: RecordMap = MESSAGE;

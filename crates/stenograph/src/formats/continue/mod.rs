@@ -94,6 +94,7 @@ const ITEM: RecordMap = RecordMap {
         ),
     ],
     speaks: Speaks::As(Role::Assistant),
+    ..RecordMap::NONE
 };
 
 static ASSISTANT: RecordMap = ITEM;

@@ -68,6 +68,7 @@ const MESSAGE: RecordMap = RecordMap {
     }),
     parts: &[PartMap::Content("content", TEXT)],
     speaks: Speaks::As(Role::User),
+    ..RecordMap::NONE
 };
 
 static USER: RecordMap = MESSAGE;

@@ -92,6 +92,7 @@ const MESSAGE: RecordMap = RecordMap {
         ),
     ],
     speaks: Speaks::As(Role::Assistant),
+    ..RecordMap::NONE
 };
 
 static ASSISTANT: RecordMap = MESSAGE;

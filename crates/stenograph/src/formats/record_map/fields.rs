@@ -4,12 +4,15 @@ use std::borrow::Cow;
 
 use super::{InputHas, RecordField, UsageMap};
 use crate::json::{Draft, Object, number};
-use crate::model::{Dollars, Event, ExtraFields, Held, Usage};
+use crate::model::{Dollars, Event, ExtraFields, ForkOrigin, Held, Usage};
 use crate::text::{Str, Text};
 use crate::time::{Time, TimeUnit};
 
 /// Takes the value at a path, if `read` understands it.
 pub fn take_at<'a, T>(object: &mut Object<'a>, path: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
+    if path.is_empty() {
+        return None;
+    }
     let Some((key, below)) = path.split_once('.') else { return object.take_as(path, read) };
     // An object that has nothing of interest keeps its spelling.
     if !object.is_open(key) && crate::json::value_at(object.peek(key)?, below).is_none() {
@@ -53,11 +56,22 @@ pub fn take_fields<'a>(fields: &[(RecordField, &str)], object: &mut Object<'a>, 
             RecordField::IdNumber => event.id = take_at(object, path, |raw| number(raw).map(|_| Cow::Borrowed(raw))),
             RecordField::Parent => event.parent = word(),
             RecordField::Group => event.group = word(),
+            RecordField::RequestId => event.request_id = word(),
             RecordField::Session => event.session = word(),
+            RecordField::Thread => event.thread = word(),
+            RecordField::ForkSession => {
+                event.forked_from = word().map(|session| Box::new(ForkOrigin { session, record: None }));
+            }
+            RecordField::ForkRecord => {
+                if let Some(fork) = &mut event.forked_from {
+                    fork.record = word();
+                }
+            }
             RecordField::From => event.from = word(),
             RecordField::Model => event.model = word(),
             RecordField::ModelKey => event.model = peek_at(object, path).and_then(|raw| only_key(&raw)),
             RecordField::Cwd => event.cwd = word(),
+            RecordField::Branch => event.branch = word(),
             RecordField::Version => event.version = word(),
             RecordField::StopReason => event.stop_reason = word(),
             RecordField::Restates => event.restates = peek_at(object, path).as_deref() == Some("true"),
@@ -79,16 +93,37 @@ fn take_number_time<'a>(object: &mut Object<'a>, path: &str, unit: TimeUnit) -> 
 }
 
 /// Writes the fields of a record.
-pub fn put_fields(fields: &[(RecordField, &'static str)], event: &Event<'_>, out: &mut Values) {
+pub fn put_fields(
+    fields: &[(RecordField, &'static str)],
+    event: &Event<'_>,
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    let fork = event.forked_from.as_ref();
     for (field, path) in fields {
         let word = match field {
             RecordField::Id => &event.id,
+            RecordField::Parent if event.parent.is_none() && is_taken(extra, path) => {
+                out.put(path, "null".to_owned());
+                continue;
+            }
             RecordField::Parent => &event.parent,
             RecordField::Group => &event.group,
+            RecordField::RequestId => &event.request_id,
             RecordField::Session => &event.session,
+            RecordField::Thread => &event.thread,
+            RecordField::ForkSession => {
+                out.put_opt(path, fork.map(|fork| crate::text::quote(&fork.session)));
+                continue;
+            }
+            RecordField::ForkRecord => {
+                out.put_opt(path, fork.and_then(|fork| fork.record.as_deref()).map(crate::text::quote));
+                continue;
+            }
             RecordField::From => &event.from,
             RecordField::Model => &event.model,
             RecordField::Cwd => &event.cwd,
+            RecordField::Branch => &event.branch,
             RecordField::Version => &event.version,
             RecordField::StopReason => &event.stop_reason,
             RecordField::Restates | RecordField::ModelKey => continue,
@@ -185,7 +220,10 @@ pub struct Values(Vec<(&'static str, String)>);
 impl Values {
     /// Adds a JSON value.
     pub fn put(&mut self, path: &'static str, json: String) {
-        self.0.push((path, json));
+        // An empty path means that the record has no such field.
+        if !path.is_empty() {
+            self.0.push((path, json));
+        }
     }
 
     /// Adds a JSON value if there is one.

@@ -45,7 +45,12 @@ impl MappedFormat {
         };
         let Some(map) = (self.map_of)(place, &words) else { return unknown(object, out) };
         match map.read(self.info, object) {
-            Ok(mut events) => at.emit(&mut events, out),
+            Ok(mut events) => {
+                if let Some(Body::Other { name, .. }) = events.first().map(|event| &event.body) {
+                    at.note_unknown(name.as_deref(), out);
+                }
+                at.emit(&mut events, out);
+            }
             Err(object) => unknown(object, out),
         }
     }

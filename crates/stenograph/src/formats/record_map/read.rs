@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::fields::{peek_at, take_at, take_fields, take_usage};
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap};
+use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, StopMap};
 use crate::formats::anthropic;
 use crate::frame::Framing;
 use crate::json::{Object, compact, items};
@@ -33,6 +33,7 @@ impl RecordMap {
         }
         let mut envelope = Event::default();
         take_fields(self.fields, &mut object, &mut envelope);
+        envelope.restates |= self.restates;
         let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
         let mut record = object.into_extra();
         let events = parts.into_iter().enumerate().map(|(at, (body, element))| {
@@ -58,6 +59,13 @@ impl RecordMap {
     fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<Part<'a>>) {
         match part {
             PartMap::Stated(name) => parts.push((Body::Fact { fact: Fact::from(*name), content: None }, None)),
+            PartMap::Named(path) => {
+                let fact = word_at(object, path).map(Fact::from);
+                parts.extend(fact.map(|fact| (Body::Fact { fact, content: None }, None)));
+            }
+            PartMap::Unknown(path) => {
+                parts.push((Body::Other { name: word_at(object, path), bytes: None }, None));
+            }
             PartMap::Fact(name, path, others) => {
                 let text = |raw| full_text(raw).filter(|text| !others.contains(&text.decode().as_ref()));
                 let content = take_at(object, path, text).map(Content::Text);
@@ -90,9 +98,23 @@ impl RecordMap {
                 }
             }
             PartMap::Stop(path) => {
-                let reason = take_at(object, path, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()));
                 let stop = |reason| Body::Stop { reason: Some(reason), success: None, content: None };
-                parts.extend(reason.map(|reason| (stop(reason), None)));
+                parts.extend(take_word(object, path).map(|reason| (stop(reason), None)));
+            }
+            PartMap::Ended(StopMap { reason, success, content: text }) => {
+                let reason = take_word(object, reason);
+                let success = take_at(object, success, flag);
+                let content = take_at(object, text, |raw| content(raw, super::TEXT));
+                parts.push((Body::Stop { reason, success, content }, None));
+            }
+            PartMap::Compacted(path) => {
+                let summary = take_at(object, path, |raw| content(raw, super::TEXT));
+                parts.push((Body::Compaction { summary }, None));
+            }
+            PartMap::Failed(name, text) => {
+                let name = take_word(object, name);
+                let content = take_at(object, text, |raw| content(raw, super::TEXT));
+                parts.push((Body::Failure { name, content }, None));
             }
         }
     }
@@ -128,6 +150,16 @@ impl RecordMap {
             parts.push((self.speaks.body(Content::Pieces(std::mem::take(pieces))), None));
         }
     }
+}
+
+/// Takes a word that is not empty.
+fn take_word<'a>(object: &mut Object<'a>, path: &str) -> Option<Cow<'a, str>> {
+    take_at(object, path, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()))
+}
+
+/// The word at a path, without taking it.
+fn word_at(object: &Object<'_>, path: &str) -> Option<Cow<'static, str>> {
+    crate::json::word(&peek_at(object, path)?).map(|word| Cow::Owned(word.into_owned()))
 }
 
 fn drop_indentation(body: &mut Body<'_>) {
@@ -236,10 +268,19 @@ fn take_call<'a>(map: &CallMap, object: &mut Object<'a>) -> Option<Body<'a>> {
     let input = match map.input {
         InputAt::Json(path) => take_at(&mut rest, path, Some).map(|raw| Input::Json(Cow::Borrowed(raw)))?,
         InputAt::Text(path) => take_at(&mut rest, path, Text::from_json).map(Input::from_text)?,
+        // A call without arguments has an empty text, which the writer leaves out.
+        InputAt::Maybe(path) => take_at(&mut rest, path, any_input).unwrap_or(Input::Text(Text::from(""))),
     };
     let call = take_at(&mut rest, map.id, |raw| Text::from_json(raw)?.exact());
     *object = rest;
     Some(Body::ToolCall { call, name, input })
+}
+
+fn any_input(raw: &str) -> Option<Input<'_>> {
+    match Text::from_json(raw) {
+        Some(text) => (!text.is_empty()).then_some(Input::Text(text)),
+        None => Some(Input::Json(Cow::Borrowed(raw))),
+    }
 }
 
 /// Takes a result. It needs a call or a content.

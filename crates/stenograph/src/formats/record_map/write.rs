@@ -6,7 +6,7 @@ use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
 use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
-use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind};
+use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind};
 use crate::text::quote;
 use crate::write::Ownership;
 
@@ -16,8 +16,8 @@ impl RecordMap {
         let first = events.first()?;
         let extra = first.extra.get(origin)?;
         let mut values = Values::default();
+        put_fields(self.fields, first, extra, &mut values);
         if !matches!(first.body, Body::Other { .. }) {
-            put_fields(self.fields, first, &mut values);
             if let Some(map) = &self.usage {
                 put_usage(map, first, extra, &mut values);
             }
@@ -37,7 +37,7 @@ impl RecordMap {
             _ => false,
         };
         match part {
-            PartMap::Stated(_) => {}
+            PartMap::Stated(_) | PartMap::Named(_) | PartMap::Unknown(_) => {}
             PartMap::Fact(name, path, _) => {
                 let fact = events
                     .iter()
@@ -53,12 +53,12 @@ impl RecordMap {
             }
             PartMap::Call(map) => {
                 if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolCall { .. })) {
-                    put_call(map, event, out);
+                    put_call(map, event, extra, out);
                 }
             }
             PartMap::Calls(path, map) => {
                 let calls = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. }));
-                put_list(path, origin, calls, out, &|event, _, values| put_call(map, event, values));
+                put_list(path, origin, calls, out, &|event, extra, values| put_call(map, event, extra, values));
             }
             PartMap::Result(map) => {
                 if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
@@ -84,6 +84,25 @@ impl RecordMap {
             PartMap::Stop(path) => {
                 let stop = events.iter().find(|event| matches!(event.body, Body::Stop { .. }));
                 out.put_opt(path, stop.and_then(Event::name).map(quote));
+            }
+            PartMap::Ended(map) => {
+                let stop = events.iter().find_map(|event| match &event.body {
+                    Body::Stop { reason, success, content } => Some((reason, success, content)),
+                    _ => None,
+                });
+                let Some((reason, success, content)) = stop else { return };
+                out.put_opt(map.reason, reason.as_deref().map(quote));
+                out.put_opt(map.success, success.map(|success| success.to_string()));
+                put_content(map.content, super::TEXT, content.as_ref(), extra, out);
+            }
+            PartMap::Compacted(path) => {
+                let compaction = events.iter().find(|event| matches!(event.body, Body::Compaction { .. }));
+                put_content(path, super::TEXT, compaction.and_then(Event::content), extra, out);
+            }
+            PartMap::Failed(name, path) => {
+                let failure = events.iter().find(|event| matches!(event.body, Body::Failure { .. }));
+                out.put_opt(name, failure.and_then(Event::name).map(quote));
+                put_content(path, super::TEXT, failure.and_then(Event::content), extra, out);
             }
         }
     }
@@ -132,13 +151,17 @@ fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
     }
 }
 
-fn put_call(map: &CallMap, event: &Event<'_>, out: &mut Values) {
+fn put_call(map: &CallMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
     let Body::ToolCall { call, name, input } = &event.body else { return };
     out.put_opt(map.id, call.as_deref().map(quote));
     out.put(map.name, quote(name));
     match map.input {
         InputAt::Json(path) => out.put(path, input.to_json().into_owned()),
         InputAt::Text(path) => out.put(path, input.to_text().to_json()),
+        InputAt::Maybe(path) => {
+            let is_absent = matches!(input, Input::Text(text) if text.is_empty()) && !is_taken(extra, path);
+            out.put_opt(path, (!is_absent).then(|| input.to_json().into_owned()));
+        }
     }
 }
 
@@ -215,7 +238,8 @@ fn put_blocks(
                 blocks.push(values.render(&extra));
             }
             Body::ToolCall { .. } => {
-                put_call(&CallMap { id: "id", name: "name", input: InputAt::Json("input") }, event, &mut values);
+                let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
+                put_call(&map, event, &extra, &mut values);
                 blocks.push(values.render(&extra));
             }
             Body::ToolResult { .. } => {

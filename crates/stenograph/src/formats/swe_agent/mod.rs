@@ -83,6 +83,7 @@ const MESSAGE: RecordMap = RecordMap {
     fields: &[(RecordField::From, "agent")],
     usage: None,
     speaks: Speaks::As(Role::Assistant),
+    ..RecordMap::NONE
 };
 
 static ASSISTANT: RecordMap = MESSAGE;

@@ -1,0 +1,107 @@
+//! Factory droid: the records of a session, one per line. See `README.md` beside this file.
+
+use super::record_map::{
+    ErrorAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap, Speaks, StopMap,
+    TEXT, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::Framing;
+use crate::json::Object;
+use crate::model::{CallWords, ExitCodeAt, Outline, Role, UserWords};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `droid`.
+#[derive(Debug)]
+pub struct Droid;
+
+const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
+
+static INFO: FormatInfo = FormatInfo {
+    name: "droid",
+    agent: "droid",
+    title: "Factory droid's sessions",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["~/.factory/sessions/<project>/<session>.jsonl", "~/.factory/sessions/<session>.jsonl"],
+    resume: Some("droid exec -s {session}"),
+    spec: "what release 0.225 writes",
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    restated: &["message.chatCompletionReasoningContent"],
+    injected: &[REMINDER],
+    user: UserWords { flags: &[], messages: &[REMINDER], commands: &[] },
+    calls: CallWords { exit_codes: &[ExitCodeAt::Last("[Process exited with code ")], ..CallWords::NONE },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match (word("type")?.as_str(), word("message.role").as_deref()) {
+        ("session_start", _) => Some(&START),
+        ("message", Some("user")) => Some(&USER),
+        ("message", Some("assistant")) => Some(&ASSISTANT),
+        ("agent_turn_outcome", _) => Some(&OUTCOME),
+        ("todo_state", _) => Some(&TODO),
+        _ => Some(&UNKNOWN),
+    }
+}
+
+static START: RecordMap = RecordMap {
+    fields: &[
+        (RecordField::Session, "id"),
+        (RecordField::Cwd, "cwd"),
+        (RecordField::ForkSession, "parent"),
+        (RecordField::ForkRecord, "forkedAtMessageId"),
+    ],
+    parts: &[PartMap::Stated("session"), PartMap::Fact("title", "title", &[])],
+    ..RecordMap::NONE
+};
+
+const RECORD: RecordMap = RecordMap {
+    fields: &[(RecordField::Id, "id"), (RecordField::Parent, "parentId"), (RecordField::Time, "timestamp")],
+    ..RecordMap::NONE
+};
+
+const MESSAGE: RecordMap = RecordMap {
+    fields: &[
+        (RecordField::Id, "id"),
+        (RecordField::Parent, "parentId"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Model, "message.modelId"),
+        (RecordField::Group, "message.openaiMessageId"),
+    ],
+    parts: &[PartMap::Blocks("message.content", TEXT, ErrorAt::Flag("is_error"))],
+    ..RecordMap::NONE
+};
+
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
+static ASSISTANT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..MESSAGE };
+static TODO: RecordMap = RecordMap { parts: &[PartMap::Named("type")], ..RECORD };
+static UNKNOWN: RecordMap = RecordMap { parts: &[PartMap::Unknown("type")], ..RECORD };
+
+static OUTCOME: RecordMap =
+    RecordMap { parts: &[PartMap::Ended(StopMap { reason: "reason", success: "", content: "" })], ..RecordMap::NONE };
+
+impl Format for Droid {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let is_start = |object: &Object<'_>| {
+            object.peek_str("type").as_deref() == Some("session_start")
+                && ["id", "title", "owner"].iter().all(|key| object.has(key))
+        };
+        if head.objects().first().is_some_and(is_start) { Sniff::Certain } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}
