@@ -36,6 +36,7 @@ pub mod openai_chat;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
+pub mod pi;
 mod placeholder;
 mod record_map;
 pub mod steno;
@@ -69,6 +70,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &openhands::Openhands,
     &openhands_trajectory::OpenhandsTrajectory,
     &aider::Aider,
+    &pi::Pi,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
