@@ -95,7 +95,8 @@ fn put_message(events: &[Event<'_>], first: &Event<'_>, extra: &ExtraFields<'_>,
         }
         Body::Failure { content: Some(content), .. } => message.set_text("errorMessage", &content.joined()),
         Body::Fact { content: Some(content), .. } => {
-            let role = below(extra, "message").and_then(|message| message.text("role").map(|role| role.into_owned()));
+            let role =
+                below(extra, "message").and_then(|message| message.text("role").map(std::borrow::Cow::into_owned));
             let key = if role.as_deref() == Some("bashExecution") { "output" } else { "summary" };
             message.set_text(key, &content.joined());
         }
