@@ -20,8 +20,8 @@ pub enum Coverage {
     /// The conversation.
     #[default]
     Session,
-    /// The conversation rendered as text, without all details.
-    Text,
+    /// The conversation without all details: rendered as text, or without times and usage.
+    Abridged,
     /// Events beside conversations, of one session or of many: such a file is not a session by itself.
     Log,
 }
@@ -29,9 +29,10 @@ pub enum Coverage {
 impl Coverage {
     /// The coverage of a format's sources.
     pub fn of(format: &dyn Format) -> Coverage {
-        match (format.info().traits.log, format.info().traits.lossy) {
+        let info = format.info();
+        match (info.traits.log, info.traits.lossy || info.abridged) {
             (true, _) => Coverage::Log,
-            (false, true) => Coverage::Text,
+            (false, true) => Coverage::Abridged,
             (false, false) => Coverage::Session,
         }
     }

@@ -146,7 +146,13 @@ fn strangers(format: &'static dyn Format, files: &[PathBuf]) -> Result<(), Faile
 }
 
 /// The formats of corpus folders. A file may be of another agent, but never of another format we read.
-const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", "codex"), ("cycod/", "openai-chat")];
+const FOLDERS: [(&str, &str); 5] = [
+    ("claude-code/", "claude-code"),
+    ("codex/", "codex"),
+    ("cycod/", "openai-chat"),
+    ("made/pi/", "pi"),
+    ("pi/", "pi"),
+];
 
 /// Files that must be recognised: the beginning and the end of their paths in the corpus, and their format.
 const FILES: &[(&str, &str, &str)] = &[
@@ -168,7 +174,7 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 5] = ["gemini-cli/", "inspect/", "otel-genai/", "pi/", "qwen-code/"];
+const UNKNOWN: [&str; 4] = ["gemini-cli/", "inspect/", "otel-genai/", "qwen-code/"];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];

@@ -12,7 +12,7 @@ use crate::discover::{FileId, PathHints, Stat};
 use crate::file_status::{FileStatus, JournalSummary};
 use crate::index::SavedStatuses;
 use crate::lock::Lock;
-use crate::session_files::{is_journal_of, recording_name};
+use crate::session_files::{Coverage, is_journal_of, recording_name};
 use crate::{Error, Passes, Source, layouts};
 
 /// How far the clock of a record may be ahead of ours.
@@ -171,8 +171,8 @@ impl RunLook {
     }
 
     fn rank(&self) -> (bool, (bool, i64, i64)) {
-        let is_for_people = self.format.is_none_or(|format| format.info().traits.lossy);
-        (!is_for_people, self.recency())
+        let is_whole = self.format.is_some_and(|format| Coverage::of(format) == Coverage::Session);
+        (is_whole, self.recency())
     }
 
     /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written

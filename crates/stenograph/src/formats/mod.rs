@@ -38,6 +38,7 @@ pub mod openai_chat;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
+pub mod pi;
 mod placeholder;
 mod record_map;
 pub mod steno;
@@ -73,6 +74,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::Copilot,
     &droid::Droid,
+    &pi::Pi,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

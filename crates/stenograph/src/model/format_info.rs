@@ -35,6 +35,8 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Its writer only writes back records that it has read: no program could check a session that was converted into it.
     pub own_only: bool,
+    /// Its sources record a conversation with fewer details than another format of the same agent: no times, no usage.
+    pub abridged: bool,
     /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
     pub spelling: &'static [&'static str],
     /// The requirements of the agent's own reader for a record, in the syntax of `record_schema.rs`.
@@ -91,6 +93,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         own_only: false,
+        abridged: false,
         spelling: &[],
         record_schema: &[],
         restated: &[],

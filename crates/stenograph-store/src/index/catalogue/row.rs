@@ -168,7 +168,7 @@ impl FromSql for Coverage {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Ok(match value.as_i64()? {
             0 => Coverage::Session,
-            1 => Coverage::Text,
+            1 => Coverage::Abridged,
             _ => Coverage::Log,
         })
     }
@@ -178,7 +178,7 @@ impl ToSql for Coverage {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Coverage::Session => 0_i64,
-            Coverage::Text => 1,
+            Coverage::Abridged => 1,
             Coverage::Log => 2,
         }
         .into())
