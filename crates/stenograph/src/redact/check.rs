@@ -187,11 +187,10 @@ pub(super) fn is_user_name(name: &[u8]) -> bool {
 
 /// Words of agents and of conversations that may be the name of a home folder. Conversations are full of them, so such a name is
 /// masked only in paths.
-const COMMON_WORDS: [&str; 12] = [
+const COMMON_WORDS: [&str; 11] = [
     "assistant",
     "claude",
     "content",
-    "copilot",
     "cursor",
     "developer",
     "gemini",
