@@ -20,6 +20,7 @@ use stenograph_store::{Passes, Source};
 /// A source to scan.
 struct Scanned {
     id: i64,
+    is_covered: bool,
     session: i64,
     facts: (String, Vec<String>, Vec<String>),
     format: &'static dyn stenograph::format::Format,
@@ -32,6 +33,7 @@ struct Matching<'q> {
     session: i64,
     entry_builder: EntryBuilder,
     source: i64,
+    is_covered: bool,
     event: u64,
     /// The matches of each query.
     found: &'q mut [Vec<Found>],
@@ -44,6 +46,7 @@ struct Found {
     pieces: Vec<u64>,
     time: Option<i64>,
     source: i64,
+    is_covered: bool,
     event: u64,
     part: u32,
 }
@@ -53,6 +56,7 @@ impl Sink for Matching<'_> {
         let (agent, projects, sessions) = self.facts;
         let facts = SessionFacts { agent, projects, sessions, ..SessionFacts::default() };
         let (queries, session, source, number) = (self.queries, self.session, self.source, self.event);
+        let is_covered = self.is_covered;
         let all = &mut *self.found;
         self.entry_builder.entries(event, &mut |event, entry| {
             for (query, found) in queries.iter().zip(all.iter_mut()) {
@@ -62,7 +66,7 @@ impl Sink for Matching<'_> {
                     let same = Same { session, key: entry.key, twin: twin(entry.twin), restates: entry.restates };
                     let pieces = entry.piece_twins.iter().copied().map(twin).collect();
                     let part = event.part.index;
-                    found.push(Found { same, pieces, time: entry.time, source, event: number, part });
+                    found.push(Found { same, pieces, time: entry.time, source, is_covered, event: number, part });
                 }
             }
         });
@@ -81,6 +85,11 @@ fn facts(session: &IndexedSession) -> (String, Vec<String>, Vec<String>) {
 fn shown(found: &[Found]) -> Vec<(i64, u64, usize)> {
     let mut found = found.to_vec();
     found.sort_by_key(|found| (Reverse(found.time), found.source, Reverse(found.event), found.part, found.same.key));
+    // What a covered source states in other words is a restatement.
+    let stated: BTreeSet<u64> = found.iter().filter(|found| !found.is_covered).map(|found| found.same.key).collect();
+    for found in &mut found {
+        found.same.restates |= found.is_covered && !stated.contains(&found.same.key);
+    }
     let same: Vec<Same<i64>> = found.iter().map(|found| found.same).collect();
     let stating = found.iter().filter(|found| !found.same.restates);
     let pieces = stating.flat_map(|found| found.pieces.iter().map(|piece| (found.same.session, *piece)));
@@ -105,6 +114,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     let sources = searcher.catalogue().sources().unwrap();
     let scanned = sources.into_iter().filter(|source| source.copy_of.is_none()).map(|source| Scanned {
         id: source.id,
+        is_covered: source.covered_by.is_some(),
         session: source.session,
         facts: facts(sessions.get(&source.session).unwrap_or_else(|| panic!("no session: {source:?}"))),
         format: stenograph::Registry::built_in().named(&source.format).unwrap(),
@@ -118,6 +128,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             session: source.session,
             entry_builder: EntryBuilder::default().through(source.format),
             source: source.id,
+            is_covered: source.is_covered,
             event: 0,
             found: &mut found,
         };
