@@ -187,7 +187,9 @@ fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
             [format!("trim demo --max-tokens {} --in-place", whole / 2 + 1), "cut demo --turns 1 --in-place".into()]
         {
             let done = folder.run(&line);
-            assert!(done.code < 2, "{}: {line}: {}", info.name, done.talk);
+            // A demonstration may have one turn and nothing else.
+            let is_refused = done.code == 2 && done.talk.contains("this would remove everything");
+            assert!(done.code < 2 || is_refused, "{}: {line}: {}", info.name, done.talk);
             let notes = |folder: &Folder| {
                 folder.run(&format!("check demo --json --from {}", info.name)).json()[0]["notes_count"].as_u64()
             };
