@@ -54,13 +54,7 @@ pub fn take_fields<'a>(fields: &[(RecordField, &str)], object: &mut Object<'a>, 
         match field {
             RecordField::Id => event.id = word(),
             RecordField::IdNumber => event.id = take_at(object, path, |raw| number(raw).map(|_| Cow::Borrowed(raw))),
-            RecordField::Parent => {
-                event.parent = word();
-                if event.parent.is_none() {
-                    // The writer writes it for a record that lost its parent.
-                    let _ = take_at(object, path, |raw| (raw == "null").then_some(()));
-                }
-            }
+            RecordField::Parent => event.parent = word(),
             RecordField::Group => event.group = word(),
             RecordField::RequestId => event.request_id = word(),
             RecordField::Session => event.session = word(),
