@@ -51,7 +51,7 @@ impl<'a> Head<'a> {
     /// How much of a source is looked at.
     pub const SIZE_MAX: usize = 64 << 10;
 
-    /// How much of a first line is looked at: somebody may begin with a whole log file, and what a record is may stand at its end.
+    /// How much of a first line is looked at. A first record may hold a whole log file, and its type may be its last key.
     pub const LINE_SIZE_MAX: usize = 4 << 20;
 
     /// Reads as much as is looked at. After a failure `head` has what could be read.
@@ -113,15 +113,20 @@ impl<'a> Head<'a> {
     }
 
     /// The objects of the first lines: those that are whole, and the first one if it is longer than the head. A document on
-    /// many lines has no objects of this kind, for none of its lines is a record.
+    /// many lines has no such objects: an element that fits on one line is not a record.
     pub fn objects(&self) -> Vec<Object<'_>> {
         let mut found: Vec<Object<'_>> = Vec::new();
         let lines = self.text.split_inclusive('\n').filter(|line| !line.trim().is_empty());
         for (at, line) in lines.take(32).enumerate() {
             let (values, _) = crate::json::values(line);
-            if values.is_empty() && at == 0 && !line.ends_with('\n') {
-                found.extend(self.document());
-                break;
+            if values.is_empty() && at == 0 {
+                if !line.ends_with('\n') {
+                    found.extend(self.document());
+                    break;
+                }
+                if self.is_document_on_many_lines() {
+                    break;
+                }
             }
             found.extend(values.into_iter().filter_map(|(_, value)| Object::parse(value)));
         }
@@ -151,6 +156,14 @@ impl<'a> Head<'a> {
         first.into_iter().take(ELEMENTS_MAX).filter_map(Object::parse).collect()
     }
 
+    /// Whether the source begins with one JSON value that does not end on its first line. A torn first line is none: the next
+    /// line does not continue it as JSON.
+    fn is_document_on_many_lines(&self) -> bool {
+        let start = self.text.trim_start();
+        let mended = || self.mended.get_or_init(|| mend(start));
+        start.starts_with(['{', '[']) && mended().contains('\n') && crate::json::is_valid(mended())
+    }
+
     fn mended(&self, start: &str, opens: char) -> Option<&str> {
         start.starts_with(opens).then(|| self.mended.get_or_init(|| mend(start)).as_str())
     }
@@ -158,7 +171,7 @@ impl<'a> Head<'a> {
 
 /// The bytes as text. Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
 fn visible(bytes: &[u8]) -> Cow<'_, str> {
-    // Every byte is looked at, for that is done many at a time; stopping at the first one is not.
+    // Looking at every byte is faster than stopping at the first control character: the compiler compares many at a time.
     let is_plain = |text: &&str| {
         let control = |byte: u8| u8::from(byte < b' ' && byte != b'\n' && byte != b'\r');
         text.bytes().fold(0, |found, byte| found | control(byte)) == 0
@@ -178,7 +191,7 @@ fn visible(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(bytes).chars().map(seen).collect())
 }
 
-/// Closes JSON that was cut: drops what is half said and closes the brackets.
+/// Closes JSON that was cut: drops the last, incomplete member and closes the brackets.
 fn mend(text: &str) -> String {
     let mut closers: Vec<char> = Vec::new();
     let mut safe = (0, String::new());
@@ -247,6 +260,22 @@ mod tests {
     fn a_document_on_many_lines_is_no_list_of_records() {
         assert!(Head::new(b"{\n  \"type\": \"user\",\n  \"uuid\": \"1\"\n}\n").objects().is_empty());
         assert_eq!(Head::new(br#"{"type": "user", "text": "longer than the he"#).objects().len(), 1);
+        let elements =
+            b"{\n  \"messages\": [\n    {\"role\": \"user\", \"id\": 1},\n    {\"role\": \"user\"}\n  ]\n}\n";
+        for length in 1..elements.len() {
+            assert!(Head::new(&elements[..length]).objects().len() <= 1, "{length}");
+        }
+        assert!(Head::new(elements).objects().is_empty());
+    }
+
+    #[test]
+    fn a_torn_first_line_hides_no_record() {
+        for torn in
+            ["{\"type\": \"user\", \"text\": \"cut", "{\"type\": \"user\",", "{\"type\": ", "{", "[1, ", "{\"a\": [1,"]
+        {
+            let source = format!("{torn}\n{{\"type\": \"x\", \"y\": \"z\"}}\n{{\"type\": \"x\"}}\n");
+            assert_eq!(Head::new(source.as_bytes()).objects().len(), 2, "{torn}");
+        }
     }
 
     #[test]
