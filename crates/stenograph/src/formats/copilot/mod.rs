@@ -28,7 +28,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "github/copilot-sdk, session-events; what release 1.0.102 writes",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
     own_only: true,
-    spelling: &["type", "data.role", "data.toolRequests.type"],
+    spelling: &["type", "parentId", "data.role", "data.toolRequests.type"],
     restated: &["data.transformedContent"],
     user: UserWords { flags: &["data.isAutopilotContinuation"], messages: &[], commands: &[] },
     calls: CallWords {

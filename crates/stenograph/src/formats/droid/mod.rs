@@ -28,6 +28,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "what release 0.225 writes",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
     own_only: true,
+    spelling: &["parentId"],
     restated: &["message.chatCompletionReasoningContent"],
     injected: &[REMINDER],
     user: UserWords { flags: &[], messages: &[REMINDER], commands: &[] },

@@ -32,6 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "OpenHands/software-agent-sdk, openhands/sdk/event",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
     own_only: true,
+    spelling: &["parent_id"],
     restated: &["action"],
     totals: &["stats"],
     calls: CallWords {
