@@ -54,7 +54,7 @@ impl Error {
             Error::AmbiguousFormat(_) => Some("name one of them: Registry::named and Session::of"),
             Error::NoSuchFormat(_) => Some("Registry::formats lists the formats; Registry::with adds one"),
             Error::ReadOnlyFormat(_) => {
-                Some("choose another format; Registry::targets lists those that can be written")
+                Some("steno formats and Registry::targets list the formats that can be written")
             }
             Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry => {
                 Some("convert without embedding the source, or choose another format")
