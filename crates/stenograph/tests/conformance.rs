@@ -171,10 +171,12 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/aider/", ".chat.history.md", "aider"),
     ("made/copilot/", "events.jsonl", "copilot"),
     ("made/droid/", ".jsonl", "droid"),
+    ("gemini-cli/", ".json", "gemini"),
+    ("made/gemini/", ".jsonl", "gemini"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 4] = ["gemini-cli/", "inspect/", "otel-genai/", "qwen-code/"];
+const UNKNOWN: [&str; 3] = ["inspect/", "otel-genai/", "qwen-code/"];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];

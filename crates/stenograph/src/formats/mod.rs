@@ -27,6 +27,7 @@ mod document;
 pub mod droid;
 #[cfg(test)]
 mod format_template;
+pub mod gemini;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod gptme;
@@ -74,6 +75,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::Copilot,
     &droid::Droid,
+    &gemini::Gemini,
     &pi::Pi,
 ];
 
