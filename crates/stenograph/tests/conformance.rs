@@ -173,10 +173,13 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/droid/", ".jsonl", "droid"),
     ("gemini-cli/", ".json", "gemini"),
     ("made/gemini/", ".jsonl", "gemini"),
+    ("qwen-code/", "chat-records.jsonl", "qwen"),
+    ("qwen-code/", "serve-ab-session.jsonl", "qwen"),
+    ("made/qwen/home/qwen/.qwen/projects/", ".jsonl", "qwen"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 3] = ["inspect/", "otel-genai/", "qwen-code/"];
+const UNKNOWN: [&str; 3] = ["inspect/", "made/qwen/home/qwen/.qwen/usage_record", "otel-genai/"];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];

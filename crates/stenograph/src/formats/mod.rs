@@ -41,6 +41,7 @@ pub mod openhands_trajectory;
 pub mod peers;
 pub mod pi;
 mod placeholder;
+pub mod qwen;
 mod record_map;
 pub mod steno;
 pub mod swe_agent;
@@ -76,6 +77,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &copilot::Copilot,
     &droid::Droid,
     &gemini::Gemini,
+    &qwen::Qwen,
     &pi::Pi,
 ];
 
