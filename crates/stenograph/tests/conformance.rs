@@ -176,10 +176,18 @@ const FILES: &[(&str, &str, &str)] = &[
     ("qwen-code/", "chat-records.jsonl", "qwen"),
     ("qwen-code/", "serve-ab-session.jsonl", "qwen"),
     ("made/qwen/home/qwen/.qwen/projects/", ".jsonl", "qwen"),
+    ("made/kimi/", "wire.jsonl", "kimi"),
+    ("made/kimi/", "context.jsonl", "kimi-context"),
+    ("made/kimicode/", "wire.jsonl", "kimi-code"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 3] = ["inspect/", "made/qwen/home/qwen/.qwen/usage_record", "otel-genai/"];
+const UNKNOWN: [&str; 4] = [
+    "inspect/",
+    "made/kimicode/home/kimicode/.kimi-code/session_index",
+    "made/qwen/home/qwen/.qwen/usage_record",
+    "otel-genai/",
+];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];

@@ -33,6 +33,9 @@ pub mod goodvibes_tracking;
 pub mod gptme;
 pub mod grok;
 pub mod grok_history;
+pub mod kimi;
+pub mod kimi_code;
+pub mod kimi_context;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
@@ -78,6 +81,9 @@ pub static FORMATS: &[&dyn Format] = &[
     &droid::Droid,
     &gemini::Gemini,
     &qwen::Qwen,
+    &kimi::Kimi,
+    &kimi_context::KimiContext,
+    &kimi_code::KimiCode,
     &pi::Pi,
 ];
 
