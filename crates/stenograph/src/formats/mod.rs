@@ -27,7 +27,7 @@ mod document;
 pub mod droid;
 #[cfg(test)]
 mod format_template;
-pub mod gemini;
+pub mod gemini_cli;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod gptme;
@@ -44,7 +44,7 @@ pub mod openhands_trajectory;
 pub mod peers;
 pub mod pi;
 mod placeholder;
-pub mod qwen;
+pub mod qwen_code;
 mod record_map;
 pub mod steno;
 pub mod swe_agent;
@@ -79,8 +79,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::Copilot,
     &droid::Droid,
-    &gemini::Gemini,
-    &qwen::Qwen,
+    &gemini_cli::GeminiCli,
+    &qwen_code::QwenCode,
     &kimi::Kimi,
     &kimi_context::KimiContext,
     &kimi_code::KimiCode,

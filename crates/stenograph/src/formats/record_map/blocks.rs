@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::fields::{Values, is_taken, peek_at, take_at};
-use super::read::{Part, content, full_text, piece, take_call, take_list, take_result};
+use super::read::{TakenPart, content, full_text, piece, take_call, take_list, take_result};
 use super::write::{element_extra, piece_json, put_call, put_content, put_result};
 use super::{CallMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
 use crate::formats::anthropic;
@@ -19,11 +19,11 @@ impl RecordMap {
         &self,
         path: &'static str,
         object: &mut Object<'a>,
-        parts: &mut Vec<Part<'a>>,
+        parts: &mut Vec<TakenPart<'a>>,
         block: &dyn Fn(&'a str) -> Block<'a>,
     ) {
         if let Some(text) = take_at(object, path, full_text) {
-            return parts.push(Part::of(self.speaks.body(Content::Text(text))));
+            return parts.push(TakenPart::of(self.speaks.body(Content::Text(text))));
         }
         let Some(list) = take_at(object, path, |raw| items(raw).filter(|list| !list.is_empty())) else { return };
         let mut pieces: Vec<Piece<'a>> = Vec::new();
@@ -31,7 +31,7 @@ impl RecordMap {
             match block(raw) {
                 Ok((body, extra)) => {
                     self.end_pieces(&mut pieces, parts);
-                    parts.push(Part::element(body, path, extra));
+                    parts.push(TakenPart::element(body, path, extra));
                 }
                 Err(piece) => pieces.push(piece),
             }
@@ -39,9 +39,9 @@ impl RecordMap {
         self.end_pieces(&mut pieces, parts);
     }
 
-    fn end_pieces<'a>(&self, pieces: &mut Vec<Piece<'a>>, parts: &mut Vec<Part<'a>>) {
+    fn end_pieces<'a>(&self, pieces: &mut Vec<Piece<'a>>, parts: &mut Vec<TakenPart<'a>>) {
         if !pieces.is_empty() {
-            parts.push(Part::of(self.speaks.body(Content::Pieces(std::mem::take(pieces)))));
+            parts.push(TakenPart::of(self.speaks.body(Content::Pieces(std::mem::take(pieces)))));
         }
     }
 }
@@ -97,7 +97,7 @@ fn is_thought(part: &Object<'_>) -> bool {
 }
 
 /// Takes a list of earlier messages. Only the texts become events: calls and thoughts stay in the list.
-pub fn take_history<'a>(path: &'static str, map: &HistoryMap, object: &mut Object<'a>, parts: &mut Vec<Part<'a>>) {
+pub fn take_history<'a>(path: &'static str, map: &HistoryMap, object: &mut Object<'a>, parts: &mut Vec<TakenPart<'a>>) {
     let known = parts.len();
     take_list(path, object, parts, |element| {
         let speaker = element.peek(map.speaker).and_then(word);

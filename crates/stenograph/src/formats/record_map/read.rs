@@ -13,20 +13,20 @@ use crate::text::Text;
 
 /// One event of a record.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct TakenPart<'a> {
     pub body: Body<'a>,
     /// The extra fields of its element, and the path of the list that had the element.
     pub element: Option<(&'static str, ExtraFields<'a>)>,
     pub restates: bool,
 }
 
-impl<'a> Part<'a> {
-    pub fn of(body: Body<'a>) -> Part<'a> {
-        Part { body, element: None, restates: false }
+impl<'a> TakenPart<'a> {
+    pub fn of(body: Body<'a>) -> TakenPart<'a> {
+        TakenPart { body, element: None, restates: false }
     }
 
-    pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> Part<'a> {
-        Part { body, element: Some((path, extra)), restates: false }
+    pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> TakenPart<'a> {
+        TakenPart { body, element: Some((path, extra)), restates: false }
     }
 }
 
@@ -49,7 +49,7 @@ impl RecordMap {
         if parts.is_empty() {
             // A record that says nothing still says that.
             match self.empty_content(&object) {
-                Some(body) => parts.push(Part::of(body)),
+                Some(body) => parts.push(TakenPart::of(body)),
                 None => return Err(object),
             }
         }
@@ -69,7 +69,7 @@ impl RecordMap {
         Ok(events.collect())
     }
 
-    fn mark_restated(&self, place: RecordPlace, envelope: &mut Event<'_>, parts: &mut [Part<'_>]) {
+    fn mark_restated(&self, place: RecordPlace, envelope: &mut Event<'_>, parts: &mut [TakenPart<'_>]) {
         match self.restates {
             Restates::Nothing => {}
             Restates::Everything => envelope.restates = true,
@@ -78,7 +78,7 @@ impl RecordMap {
                 results.for_each(|part| part.restates = true);
             }
             Restates::TextBesideCalls => {
-                let is_part = |part: &Part<'_>| part.element.as_ref().is_some_and(|(path, _)| self.is_parts(path));
+                let is_part = |part: &TakenPart<'_>| part.element.as_ref().is_some_and(|(path, _)| self.is_parts(path));
                 let own =
                     |is_kind: fn(&Body<'_>) -> bool| parts.iter().any(|part| is_kind(&part.body) && !is_part(part));
                 let has_calls = own(|body| matches!(body, Body::ToolCall { .. }));
@@ -113,8 +113,8 @@ impl RecordMap {
         self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
     }
 
-    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<Part<'a>>) {
-        let mut push = |body| parts.push(Part::of(body));
+    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<TakenPart<'a>>) {
+        let mut push = |body| parts.push(TakenPart::of(body));
         match part {
             PartMap::Stated(name) => push(Body::Fact { fact: Fact::from(*name), content: None }),
             PartMap::StatedAt(name, path) => {
@@ -269,16 +269,16 @@ fn opaque(raw: &str) -> Piece<'_> {
 pub fn take_list<'a>(
     path: &'static str,
     object: &mut Object<'a>,
-    parts: &mut Vec<Part<'a>>,
+    parts: &mut Vec<TakenPart<'a>>,
     take: impl Fn(&mut Object<'a>) -> Option<Vec<Body<'a>>>,
 ) {
-    let read = |raw: &'a str| -> Option<Vec<Part<'a>>> {
-        let mut found: Vec<Part<'a>> = Vec::new();
+    let read = |raw: &'a str| -> Option<Vec<TakenPart<'a>>> {
+        let mut found: Vec<TakenPart<'a>> = Vec::new();
         for raw in items(raw)? {
             let mut element = Object::parse(raw)?;
             let mut bodies = take(&mut element)?.into_iter();
-            found.push(Part::element(bodies.next()?, path, element.into_extra()));
-            found.extend(bodies.map(Part::of));
+            found.push(TakenPart::element(bodies.next()?, path, element.into_extra()));
+            found.extend(bodies.map(TakenPart::of));
         }
         (!found.is_empty()).then_some(found)
     };

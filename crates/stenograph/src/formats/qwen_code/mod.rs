@@ -11,11 +11,11 @@ use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords, UserWords, 
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format `qwen`.
+/// The format `qwen-code`.
 #[derive(Debug)]
-pub struct Qwen;
+pub struct QwenCode;
 
-const NAME: &str = "qwen";
+const NAME: &str = "qwen-code";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -113,7 +113,7 @@ static COMMAND: RecordMap =
 static NOTIFICATION: RecordMap =
     RecordMap { parts: &[PartMap::Fact("notification", "systemPayload.displayText", &[])], ..RECORD };
 
-impl Format for Qwen {
+impl Format for QwenCode {
     fn info(&self) -> &'static FormatInfo {
         &INFO
     }

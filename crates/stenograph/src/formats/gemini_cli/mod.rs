@@ -11,11 +11,11 @@ use crate::model::{CallWords, ExitCodeAt, Outline, REWIND_TO, Role, UsageWords, 
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format `gemini`.
+/// The format `gemini-cli`.
 #[derive(Debug)]
-pub struct Gemini;
+pub struct GeminiCli;
 
-const NAME: &str = "gemini";
+const NAME: &str = "gemini-cli";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -149,7 +149,7 @@ static ERROR: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Failure, ..
 static WARNING: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("warning"), ..MESSAGE };
 static INFORMATION: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("info"), ..MESSAGE };
 
-impl Format for Gemini {
+impl Format for GeminiCli {
     fn info(&self) -> &'static FormatInfo {
         &INFO
     }
