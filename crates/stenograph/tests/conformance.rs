@@ -171,10 +171,23 @@ const FILES: &[(&str, &str, &str)] = &[
     ("made/aider/", ".chat.history.md", "aider"),
     ("made/copilot/", "events.jsonl", "copilot"),
     ("made/droid/", ".jsonl", "droid"),
+    ("gemini-cli/", ".json", "gemini-cli"),
+    ("made/gemini/", ".jsonl", "gemini-cli"),
+    ("qwen-code/", "chat-records.jsonl", "qwen-code"),
+    ("qwen-code/", "serve-ab-session.jsonl", "qwen-code"),
+    ("made/qwen/home/qwen/.qwen/projects/", ".jsonl", "qwen-code"),
+    ("made/kimi/", "wire.jsonl", "kimi"),
+    ("made/kimi/", "context.jsonl", "kimi-context"),
+    ("made/kimicode/", "wire.jsonl", "kimi-code"),
 ];
 
 /// Folders of agents that we do not read yet: their files must be unknown, not guessed.
-const UNKNOWN: [&str; 4] = ["gemini-cli/", "inspect/", "otel-genai/", "qwen-code/"];
+const UNKNOWN: [&str; 4] = [
+    "inspect/",
+    "made/kimicode/home/kimicode/.kimi-code/session_index",
+    "made/qwen/home/qwen/.qwen/usage_record",
+    "otel-genai/",
+];
 
 /// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];

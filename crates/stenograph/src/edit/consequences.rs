@@ -7,7 +7,7 @@ use super::change::{NewBody, NewParent};
 use super::sketch::{Restatement, Sketch, Sketches};
 use super::units::typed_messages;
 use super::{Fate, Plan};
-use crate::model::{Content, Kind};
+use crate::model::{Content, Kind, Rewind};
 
 /// The plan with all its consequences.
 pub(super) fn add(events: &Sketches, plan: &Plan) -> Plan {
@@ -72,6 +72,7 @@ fn rewinds(events: &Sketches, complete: &mut Plan) {
         while let Some(turn) = turns.next_if(|turn| turn < number) {
             active.push(turn);
         }
+        let Rewind::Turns(count) = count else { continue };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let taken = active.split_off(active.len().saturating_sub(count));
         let removed = taken.iter().filter(|turn| complete.fate(**turn) == Fate::Removed).count();

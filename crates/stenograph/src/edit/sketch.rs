@@ -17,7 +17,7 @@ use spine_view::SpineView;
 
 use super::{Fate, Plan};
 use crate::evidence::UserMessage;
-use crate::model::{Event, Kind, Part, Role, Span, Spine};
+use crate::model::{Event, Kind, Part, Rewind, Role, Span, Spine};
 
 /// What planning knows about one event. A fingerprint of 0 means none.
 #[derive(Clone, Debug)]
@@ -153,8 +153,8 @@ pub(super) enum Restatement<'s> {
 pub struct Sketches {
     all: Vec<Sketch>,
     fingerprints: Vec<u64>,
-    /// Facts that take turns back, and the number of turns.
-    pub(super) rewinds: Vec<(usize, u64)>,
+    /// Facts that take records back.
+    pub(super) rewinds: Vec<(usize, Rewind)>,
     pub(super) counts: Vec<CountField>,
     /// Restatements with the same text, in order, each with the event that it repeats.
     same_text: Vec<(u32, u32)>,

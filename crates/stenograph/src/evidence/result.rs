@@ -31,6 +31,9 @@ const HEAD_SIZE_MAX: usize = 4096;
 /// How many lines of a result are searched for an exit code.
 const HEAD_LINES_MAX: usize = 10;
 
+/// How many lines at the end of a result are searched for an exit code.
+const TAIL_LINES_MAX: usize = 6;
+
 /// The most command results read from the output of a script.
 const PRINTED_MAX: usize = 256;
 
@@ -156,6 +159,10 @@ fn exit_code(exit: &ExitCodeAt, extra: &ExtraFields<'_>, text: &str) -> Option<i
             lines.into_iter().find_map(|line| digits(line.trim_start().strip_prefix(words)?))
         }
         ExitCodeAt::Last(words) => digits(text.lines().next_back()?.trim_start().strip_prefix(words)?),
+        ExitCodeAt::Tail(words) => {
+            let mut lines = text.lines().rev().take(TAIL_LINES_MAX);
+            lines.find_map(|line| digits(line.trim_start().strip_prefix(words)?))
+        }
         ExitCodeAt::Json(path) if text.starts_with('{') => word(value_at(text, path)?)?.parse().ok(),
         ExitCodeAt::Json(_) => None,
         ExitCodeAt::Field(path) => extra.word_at(path)?.parse().ok(),
@@ -194,6 +201,9 @@ mod tests {
             exit_code(&ExitCodeAt::Last("<exited with exit code "), &extra, "a\n<exited with exit code -1>"),
             Some(-1)
         );
+        let tail = ExitCodeAt::Tail("Exit Code: ");
+        assert_eq!(exit_code(&tail, &extra, "no\nExit Code: 3\nProcess Group PGID: 7\n</context>"), Some(3));
+        assert_eq!(exit_code(&tail, &extra, "Exit Code: 3\na\nb\nc\nd\ne\nf"), None);
         let json = r#"{"output":"","metadata":{"exit_code":3}}"#;
         assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &extra, json), Some(3));
         assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &extra, "no"), None);

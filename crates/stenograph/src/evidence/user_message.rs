@@ -47,7 +47,12 @@ impl UserMessage {
 /// Whether the record states that the agent wrote the message.
 fn is_flagged(event: &Event<'_>) -> bool {
     let mut known = event.extra.known();
-    known.any(|(info, extra)| info.user.flags.iter().any(|path| extra.at(path) == Some("true")))
+    known.any(|(info, extra)| {
+        let is_agent = |(path, people): &(&str, &[&str])| {
+            extra.word_at(path).is_some_and(|author| !people.contains(&author.as_ref()))
+        };
+        info.user.flags.iter().any(|path| extra.at(path) == Some("true")) || info.user.authors.iter().any(is_agent)
+    })
 }
 
 /// Whether the message is a command with which a person asks the model something.

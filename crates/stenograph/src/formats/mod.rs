@@ -27,11 +27,15 @@ mod document;
 pub mod droid;
 #[cfg(test)]
 mod format_template;
+pub mod gemini_cli;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod gptme;
 pub mod grok;
 pub mod grok_history;
+pub mod kimi;
+pub mod kimi_code;
+pub mod kimi_context;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
@@ -40,6 +44,7 @@ pub mod openhands_trajectory;
 pub mod peers;
 pub mod pi;
 mod placeholder;
+pub mod qwen_code;
 mod record_map;
 pub mod steno;
 pub mod swe_agent;
@@ -74,6 +79,11 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::Copilot,
     &droid::Droid,
+    &gemini_cli::GeminiCli,
+    &qwen_code::QwenCode,
+    &kimi::Kimi,
+    &kimi_context::KimiContext,
+    &kimi_code::KimiCode,
     &pi::Pi,
 ];
 

@@ -2,6 +2,7 @@
 //! [`RecordMap`]; reading and writing back follow the same table. The tables know no format, and they make no record for the
 //! events of another format.
 
+mod blocks;
 mod fields;
 mod format;
 mod read;
@@ -23,14 +24,19 @@ pub struct RecordMap {
     pub parts: &'static [PartMap],
     /// What the content of the record is.
     pub speaks: Speaks,
-    /// Whether it repeats what other records state.
-    pub restates: bool,
+    /// What it repeats of other records.
+    pub restates: Restates,
 }
 
 impl RecordMap {
     /// A record without any field.
-    pub const NONE: RecordMap =
-        RecordMap { fields: &[], usage: None, parts: &[], speaks: Speaks::As(Role::Unknown), restates: false };
+    pub const NONE: RecordMap = RecordMap {
+        fields: &[],
+        usage: None,
+        parts: &[],
+        speaks: Speaks::As(Role::Unknown),
+        restates: Restates::Nothing,
+    };
 }
 
 /// A field of an event.
@@ -68,6 +74,19 @@ pub enum RecordField {
     Seconds,
 }
 
+/// What a record repeats of other records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restates {
+    Nothing,
+    /// All of it.
+    Everything,
+    /// The results: the records of their calls have them too.
+    Results,
+    /// If a line has calls, its agent wrote the same line without them before: texts and thinking are in both. Calls and
+    /// thinking among the parts of the message repeat those in lists of their own.
+    TextBesideCalls,
+}
+
 /// Where a record states the usage of a model call. Each counter has several possible paths; the first one with a number
 /// counts.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +98,7 @@ pub struct UsageMap {
     pub reasoning: &'static [&'static str],
     pub cost: &'static [&'static str],
     pub input_has: InputHas,
+    pub output_has: OutputHas,
 }
 
 /// Whether the input of a usage includes tokens of a cache.
@@ -88,6 +108,13 @@ pub enum InputHas {
     Cache,
     /// The tokens that were sent, without those read from or written to a cache.
     NoCache,
+}
+
+/// Whether the output of a usage includes the tokens of thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputHas {
+    Reasoning,
+    NoReasoning,
 }
 
 impl UsageMap {
@@ -100,6 +127,7 @@ impl UsageMap {
         reasoning: &[],
         cost: &[],
         input_has: InputHas::Cache,
+        output_has: OutputHas::Reasoning,
     };
 }
 
@@ -108,14 +136,18 @@ impl UsageMap {
 pub enum PartMap {
     /// A fact that the record states by existing.
     Stated(&'static str),
+    /// A fact that the record states by having a value at this path. The value stays in the record.
+    StatedAt(&'static str, &'static str),
     /// A fact whose name is the word at this path. It stays in the record.
     Named(&'static str),
     /// A record that is not understood, of the type at this path. It stays in the record.
     Unknown(&'static str),
     /// A fact whose content is the text at this path. These texts are not such a fact and stay in the record.
     Fact(&'static str, &'static str, &'static [&'static str]),
-    /// Thinking as text.
-    Thinking(&'static str),
+    /// A fact whose content is the number at this path.
+    Count(&'static str, &'static str),
+    /// Thinking: text, or a list of elements with text under one of these keys.
+    Thinking(&'static str, &'static [&'static str]),
     /// What the record says: text, or a list of elements with text under one of these keys.
     Content(&'static str, &'static [&'static str]),
     /// A call whose fields are in the record itself.
@@ -126,8 +158,14 @@ pub enum PartMap {
     Result(ResultMap),
     /// A list of results.
     Results(&'static str, ResultMap),
+    /// A list of calls, each with its result, if it has one. The result needs no id of its own.
+    CallsWithResults(&'static str, CallMap, ResultMap),
     /// A list of Anthropic's content blocks, or one text. Results may have elements with text under one of these keys.
     Blocks(&'static str, &'static [&'static str], ErrorAt),
+    /// A list of the parts of Google's Gemini API.
+    Parts(&'static str, PartsForm),
+    /// A list of earlier messages, which other records usually state too.
+    History(&'static str, HistoryMap),
     /// The reason why a run ended.
     Stop(&'static str),
     /// The end of a run, which the record states by existing.
@@ -145,6 +183,25 @@ pub enum PartMap {
 pub struct MarkedText {
     pub split: fn(&str) -> Vec<Body<'static>>,
     pub join: fn(&[&Body<'_>]) -> String,
+}
+
+/// How a record spells a message of one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartsForm {
+    /// As a list of one part.
+    List,
+    /// As a list, or as the text alone.
+    ListOrText,
+}
+
+/// The fields of a message in a list of earlier messages.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryMap {
+    /// The word that names the speaker. It stays in the message.
+    pub speaker: &'static str,
+    /// The meaning of that word. Other speakers are systems.
+    pub roles: &'static [(&'static str, Role)],
+    pub content: &'static str,
 }
 
 /// The fields of the end of a run. An empty path means that it has no such field.
@@ -190,6 +247,8 @@ pub struct ResultMap {
 #[derive(Clone, Copy, Debug)]
 pub enum ErrorAt {
     Nowhere,
+    /// The form of the result states that it failed.
+    Failed,
     /// A flag that is true for a failure.
     Flag(&'static str),
     /// A word at this path, and the words that mean a failure and a success. It stays in the record.

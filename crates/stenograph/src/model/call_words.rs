@@ -131,6 +131,8 @@ pub enum ExitCodeAt {
     Head(&'static str),
     /// At the beginning of the last line.
     Last(&'static str),
+    /// At the beginning of one of the last lines.
+    Tail(&'static str),
     /// At this path in a text that is JSON.
     Json(&'static str),
     /// At this path in the extra fields of the record.

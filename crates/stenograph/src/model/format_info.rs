@@ -73,10 +73,17 @@ pub struct FormatInfo {
 pub struct UserWords {
     /// Paths of extra fields that are `true` if the agent wrote the message.
     pub flags: &'static [&'static str],
+    /// Paths of extra fields with the author of the message, each with the words for a person. Another word means the agent.
+    pub authors: &'static [(&'static str, &'static [&'static str])],
     /// The beginning and end of whole messages of the agent.
     pub messages: &'static [(&'static str, &'static str)],
     /// Beginnings of elements of markup that hold a command with which a person asks the model something.
     pub commands: &'static [&'static str],
+}
+
+impl UserWords {
+    /// No marks.
+    pub const NONE: UserWords = UserWords { flags: &[], authors: &[], messages: &[], commands: &[] };
 }
 
 impl FormatInfo {
@@ -101,7 +108,7 @@ impl FormatInfo {
         totals: &[],
         injected: &[],
         typed: &[],
-        user: UserWords { flags: &[], messages: &[], commands: &[] },
+        user: UserWords::NONE,
         changing_lines: &[],
         effects: &[],
         effects_call: None,

@@ -12,6 +12,18 @@ use crate::evidence::UserMessage;
 /// The name of a fact that takes back the last turns of the user; its content is their number.
 pub const REWIND: &str = "rewind";
 
+/// The name of a fact that takes back a record and everything after it; its content is the id of that record.
+pub const REWIND_TO: &str = "rewind_to";
+
+/// What a fact takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rewind {
+    /// The last turns of the user.
+    Turns(u64),
+    /// The record with this fingerprint of its id, and everything after it.
+    To(u64),
+}
+
 /// The messages of a session. Add every event ([`MessageIndex::add`]), sort once ([`MessageIndex::sort`]), then ask.
 #[derive(Debug, Default)]
 pub struct MessageIndex {
@@ -21,6 +33,8 @@ pub struct MessageIndex {
     users: Vec<IndexedMessage>,
     /// Records that take turns back, and how many turns.
     rewinds: Vec<(u32, u64)>,
+    /// The runs that end with a record which names where they begin.
+    named_runs: Vec<Range<u32>>,
     /// The first message since a model or a tool did something.
     prelude: Option<u32>,
 }
@@ -73,10 +87,19 @@ impl MessageIndex {
             (Kind::Message, Some(Role::System | Role::Developer)) if !event.restates() => {
                 self.prelude.get_or_insert(record);
             }
-            (Kind::Fact, _) => self.rewinds.extend(event.rewinds().map(|turns| (record, turns))),
+            (Kind::Fact, _) => match event.rewinds() {
+                Some(Rewind::Turns(turns)) => self.rewinds.push((record, turns)),
+                // The spine knows which record has that id.
+                Some(Rewind::To(_)) | None => {}
+            },
             _ if event.restates() => {}
             _ => self.prelude = None,
         }
+    }
+
+    /// Adds a run of records that its last record takes back.
+    pub(crate) fn take_back(&mut self, run: Range<u32>) {
+        self.named_runs.push(run);
     }
 
     /// Sorts the index, after the last event was added.
@@ -96,6 +119,19 @@ impl MessageIndex {
 
     /// The runs of records that the user took back: each from its first turn to the record that takes it back. No run contains another.
     pub(crate) fn rewound(&self) -> Vec<Range<u32>> {
+        let mut all = self.rewound_turns();
+        all.extend(self.named_runs.iter().cloned());
+        all.sort_by_key(|run| run.end);
+        let mut runs: Vec<Range<u32>> = Vec::new();
+        for run in all {
+            // A run that goes further back covers earlier runs.
+            while runs.pop_if(|earlier| earlier.start >= run.start).is_some() {}
+            runs.push(run);
+        }
+        runs
+    }
+
+    fn rewound_turns(&self) -> Vec<Range<u32>> {
         if self.rewinds.is_empty() {
             return Vec::new();
         }
@@ -110,8 +146,6 @@ impl MessageIndex {
             let start = live.get(kept).map(|turn| if kept == 0 { turn.end } else { turn.start });
             live.truncate(kept);
             let start = start.unwrap_or(*record);
-            // A run that goes further back covers earlier runs.
-            while runs.pop_if(|run: &mut Range<u32>| run.start >= start).is_some() {}
             runs.push(start..record.saturating_add(1));
         }
         runs
@@ -144,7 +178,12 @@ pub(crate) fn is_alone(fingerprints: &[u64], is_stated: impl Fn(u64) -> bool) ->
 /// The fingerprints of what an event says, without the spaces around it: one of the whole, and one of each text if it has several.
 pub(crate) fn fingerprints(event: &Event<'_>) -> Vec<u64> {
     let (Some(speaker), Some(content)) = (speaker(&event.body), event.content()) else { return Vec::new() };
-    let mut found = vec![fingerprint(speaker, &content.joined().decode())];
+    let joined = content.joined();
+    let text = joined.decode();
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut found = vec![fingerprint(speaker, &text)];
     if content.texts().nth(1).is_some() {
         found.extend(content.texts().map(|text| fingerprint(speaker, &text.decode())));
     }

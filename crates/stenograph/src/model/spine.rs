@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use super::message_index::MessageIndex;
+use super::message_index::{MessageIndex, Rewind};
 use super::recent::Recent;
 use super::{Event, Kind, Role};
 use crate::evidence::{UserMessage, nested_events};
@@ -182,6 +182,12 @@ impl Spine {
             if event.part_index() == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         let message = event.user_message();
         self.messages.add(event, message, number(index));
+        // A record that is unknown here is not in this source.
+        if let Some(Rewind::To(id)) = event.rewinds()
+            && let Some(first) = self.by_id.get(id)
+        {
+            self.messages.take_back(first..number(index).saturating_add(1));
+        }
         if let Some(node) = self.nodes.get_mut(index) {
             node.own = node.own.and(Talk::of(event, message));
             node.has_result |= event.kind() == Kind::ToolResult && !event.restates();

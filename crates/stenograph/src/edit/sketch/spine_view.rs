@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use super::Sketch;
 use crate::evidence::UserMessage;
-use crate::model::{Kind, Role, SpineEvent};
+use crate::model::{Kind, Rewind, Role, SpineEvent};
 
 /// A sketch with the fields that a plan may change.
 pub(super) struct SpineView<'a> {
     pub(super) sketch: &'a Sketch,
     pub(super) fingerprints: &'a [u64],
-    pub(super) rewinds: Option<u64>,
+    pub(super) rewinds: Option<Rewind>,
     pub(super) part_index: u32,
     pub(super) parent: u64,
     /// Whether the plan shortens its text, which then ends with `...snip...`.
@@ -58,7 +58,7 @@ impl SpineEvent for SpineView<'_> {
         }
     }
 
-    fn rewinds(&self) -> Option<u64> {
+    fn rewinds(&self) -> Option<Rewind> {
         self.rewinds
     }
 

@@ -103,9 +103,10 @@ const STEP: RecordMap = RecordMap {
         reasoning: &["metrics.extra.reasoning_output_tokens", "metrics.extra.reasoning_tokens"],
         cost: &["metrics.cost_usd"],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
-        PartMap::Thinking("reasoning_content"),
+        PartMap::Thinking("reasoning_content", TEXT),
         PartMap::Content("message", TEXT),
         PartMap::Calls(
             "tool_calls",

@@ -80,13 +80,12 @@ static INFO: FormatInfo = FormatInfo {
         ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
     ],
     user: UserWords {
-        flags: &[],
         messages: &[
             ("Warning: apply_patch was requested via ", "Use the apply_patch tool instead of exec_command."),
             ("Warning: The maximum number of unified exec processes you can keep open is ", ""),
             ("Warning: Your account was flagged for potentially high-risk cyber activity", ""),
         ],
-        commands: &[],
+        ..UserWords::NONE
     },
     changing_lines: &["Chunk ID: ", "Wall time: "],
     effects: &["payload"],

@@ -74,9 +74,10 @@ const ITEM: RecordMap = RecordMap {
         reasoning: &["message.usage.completion_tokens_details.reasoning_tokens"],
         cost: &[],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
-        PartMap::Thinking("reasoning.text"),
+        PartMap::Thinking("reasoning.text", TEXT),
         PartMap::Content("message.content", TEXT),
         PartMap::Calls(
             "message.toolCalls",

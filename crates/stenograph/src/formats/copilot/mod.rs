@@ -30,7 +30,7 @@ static INFO: FormatInfo = FormatInfo {
     own_only: true,
     spelling: &["type", "parentId", "data.role", "data.toolRequests.type"],
     restated: &["data.transformedContent"],
-    user: UserWords { flags: &["data.isAutopilotContinuation"], messages: &[], commands: &[] },
+    user: UserWords { flags: &["data.isAutopilotContinuation"], ..UserWords::NONE },
     calls: CallWords {
         exit_codes: &[ExitCodeAt::Field("data.shellExecution.exitCode")],
         verdict_prefixes: &[

@@ -1,8 +1,8 @@
 //! The records of Copilot's sessions. These are tables only.
 
 use crate::formats::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
-    StopMap, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Restates,
+    ResultMap, Speaks, StopMap, TEXT, UsageMap, Words,
 };
 use crate::model::Role;
 
@@ -105,6 +105,7 @@ static USAGE: RecordMap = RecordMap {
         reasoning: &["data.usage.reasoningTokens"],
         cost: &[],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[PartMap::Stated("usage")],
     ..RecordMap::NONE
@@ -168,7 +169,7 @@ static ASSISTANT: RecordMap = RecordMap {
     // Releases without usage records state only this count.
     usage: Some(UsageMap { output: &["data.outputTokens"], ..UsageMap::NONE }),
     parts: &[
-        PartMap::Thinking("data.reasoningText"),
+        PartMap::Thinking("data.reasoningText", TEXT),
         PartMap::Content("data.content", TEXT),
         PartMap::Calls(
             "data.toolRequests",
@@ -180,15 +181,19 @@ static ASSISTANT: RecordMap = RecordMap {
 };
 
 /// The message that follows repeats it as its reasoning text.
-static REASONING: RecordMap = RecordMap { speaks: Speaks::Thinking, restates: true, ..MESSAGE };
+static REASONING: RecordMap = RecordMap { speaks: Speaks::Thinking, restates: Restates::Everything, ..MESSAGE };
 
 const CALL: PartMap =
     PartMap::Call(CallMap { id: "data.toolCallId", name: "data.toolName", input: InputAt::Maybe("data.arguments") });
 
 static REQUESTED: RecordMap = RecordMap { parts: &[CALL], ..EVENT };
 
-static EXECUTION: RecordMap =
-    RecordMap { fields: &[ID, PARENT, TIME, THREAD, MODEL], parts: &[CALL], restates: true, ..RecordMap::NONE };
+static EXECUTION: RecordMap = RecordMap {
+    fields: &[ID, PARENT, TIME, THREAD, MODEL],
+    parts: &[CALL],
+    restates: Restates::Everything,
+    ..RecordMap::NONE
+};
 
 const RESULT_AT: ResultMap = ResultMap {
     call: "data.toolCallId",

@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     spelling: &["parentId"],
     restated: &["message.chatCompletionReasoningContent"],
     injected: &[REMINDER],
-    user: UserWords { flags: &[], messages: &[REMINDER], commands: &[] },
+    user: UserWords { messages: &[REMINDER], ..UserWords::NONE },
     calls: CallWords { exit_codes: &[ExitCodeAt::Last("[Process exited with code ")], ..CallWords::NONE },
     ..FormatInfo::BLANK
 };

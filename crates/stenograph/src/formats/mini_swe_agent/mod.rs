@@ -82,9 +82,10 @@ const MESSAGE: RecordMap = RecordMap {
         reasoning: &["extra.response.usage.completion_tokens_details.reasoning_tokens"],
         cost: &["extra.cost"],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
-        PartMap::Thinking("reasoning_content"),
+        PartMap::Thinking("reasoning_content", TEXT),
         PartMap::Content("content", TEXT),
         PartMap::Calls(
             "tool_calls",

@@ -97,7 +97,7 @@ const EVENT: RecordMap = RecordMap {
         (RecordField::Parent, "parent_id"),
         (RecordField::Group, "llm_response_id"),
     ],
-    parts: &[PartMap::Thinking("llm_message.reasoning_content"), PartMap::Content("llm_message.content", TEXT)],
+    parts: &[PartMap::Thinking("llm_message.reasoning_content", TEXT), PartMap::Content("llm_message.content", TEXT)],
     ..RecordMap::NONE
 };
 
@@ -108,7 +108,7 @@ static ANSWER: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..EV
 static NOTICE: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..EVENT };
 static ACTION: RecordMap = RecordMap {
     parts: &[
-        PartMap::Thinking("reasoning_content"),
+        PartMap::Thinking("reasoning_content", TEXT),
         PartMap::Content("thought", TEXT),
         PartMap::Call(CallMap { id: "tool_call_id", name: "tool_name", input: InputAt::Text("tool_call.arguments") }),
     ],

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{InputHas, RecordField, UsageMap};
+use super::{InputHas, OutputHas, RecordField, UsageMap};
 use crate::json::{Draft, Object, number};
 use crate::model::{Dollars, Event, ExtraFields, ForkOrigin, Held, Usage};
 use crate::text::{Str, Text};
@@ -158,7 +158,7 @@ fn counters(map: &UsageMap) -> [&'static [&'static str]; 5] {
     [map.input, map.output, map.cache_read, map.cache_write, map.reasoning]
 }
 
-/// Takes the usage. If the input does not include the tokens of the cache that it should include, the counters stay.
+/// Takes the usage. If the counters contradict each other, they stay.
 pub fn take_usage(map: &UsageMap, object: &mut Object<'_>) -> Option<Usage> {
     let stated = |paths: &[&'static str]| {
         paths.iter().find_map(|path| peek_at(object, path).as_deref().and_then(number).map(|count| (*path, count)))
@@ -175,6 +175,13 @@ pub fn take_usage(map: &UsageMap, object: &mut Object<'_>) -> Option<Usage> {
                 (None, _) => None,
             }
         }
+    };
+    let output = match map.output_has {
+        OutputHas::Reasoning => output,
+        OutputHas::NoReasoning => match output {
+            Some(answer) => Some(answer.checked_add(reasoning.unwrap_or(0))?),
+            None => None,
+        },
     };
     for (path, _) in found.into_iter().flatten() {
         take_at(object, path, Some);
@@ -194,7 +201,11 @@ pub fn put_usage(map: &UsageMap, event: &Event<'_>, extra: &ExtraFields<'_>, out
         InputHas::NoCache => usage.input,
         InputHas::Cache => usage.input.map(all),
     };
-    let counts = [input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+    let output = match map.output_has {
+        OutputHas::Reasoning => usage.output,
+        OutputHas::NoReasoning => usage.output.map(|all| all.saturating_sub(usage.reasoning.unwrap_or(0))),
+    };
+    let counts = [input, output, usage.cache_read, usage.cache_write, usage.reasoning];
     let spelled = counts.map(|count| count.map(|count| count.to_string()));
     let cost = usage.cost.map(|cost| cost.to_string());
     for (paths, value) in counters(map).into_iter().zip(spelled).chain([(map.cost, cost)]) {

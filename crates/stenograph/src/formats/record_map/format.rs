@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::RecordMap;
 use super::fields::peek_at;
 use crate::formats::document::{DocumentFrame, DocumentPart};
-use crate::frame::{Framing, Items, Record, RecordPlace};
+use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
 use crate::json::{Object, indent, word};
 use crate::model::{Body, Event, ExtraFields, FormatInfo, Note, NoteKind, Outline, Span};
 use crate::read::{At, JsonRecord, Reader, Sink};
@@ -37,14 +37,14 @@ pub struct MappedFormat {
 }
 
 impl MappedFormat {
-    fn read(&self, place: MappedPlace, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    fn read(&self, place: MappedPlace, framed: RecordPlace, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let words = |path: &str| word(&peek_at(&object, path)?).map(Cow::into_owned);
         let unknown = |object: Object<'_>, out: &mut dyn Sink| {
             let kind = peek_at(&object, self.kind).and_then(|raw| word(&raw).map(Cow::into_owned));
             at.emit_unknown(self.info, kind.as_deref(), object, out);
         };
         let Some(map) = (self.map_of)(place, &words) else { return unknown(object, out) };
-        match map.read(self.info, object) {
+        match map.read(self.info, framed, object) {
             Ok(mut events) => {
                 if let Some(Body::Other { name, .. }) = events.first().map(|event| &event.body) {
                     at.note_unknown(name.as_deref(), out);
@@ -88,7 +88,9 @@ impl MappedReader {
     fn read_fields(&self, place: MappedPlace, record: &Record<'_>, spelled: &[&[u8]], out: &mut dyn Sink) {
         let found = spelled.iter().map(|bytes| JsonRecord::derived(record, bytes)).find(JsonRecord::is_one_object);
         match found {
-            Some(object) => object.each(out, &mut |object, at, out| self.format.read(place, object, at, out)),
+            Some(object) => object.each(out, &mut |object, at, out| {
+                self.format.read(place, record.place, object, at, out);
+            }),
             None => JsonRecord::new(record).emit_unread("this part of the document is not JSON", out),
         }
     }
@@ -121,7 +123,7 @@ impl Reader for MappedReader {
             }
             (RecordPlace::Item | RecordPlace::Line, _) => {
                 let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| {
-                    self.format.read(MappedPlace::Record, object, at, out);
+                    self.format.read(MappedPlace::Record, record.place, object, at, out);
                 };
                 JsonRecord::new(&record).each(out, &mut each);
             }
@@ -145,6 +147,21 @@ pub struct MappedWriter {
 }
 
 impl MappedWriter {
+    /// Whether a record is a line of a format that has lines or documents: no head of a document came before it.
+    fn is_line(&self, first: &Event<'_>, extra: Option<&ExtraFields<'_>>, unread: Option<&[u8]>) -> bool {
+        let (Framing::LinesOrItems(items), Some(document)) = (self.format.info.framing, &self.document) else {
+            return false;
+        };
+        let opens = match (unread, items) {
+            (Some(bytes), _) => is_prologue(items, bytes),
+            (None, Items::Array(list)) => {
+                place(first) == MappedPlace::Head && extra.is_some_and(|extra| extra.raw(list) == Some("[]"))
+            }
+            (None, Items::Members | Items::Elements) => place(first) == MappedPlace::Head,
+        };
+        document.part == DocumentPart::Start && !opens && place(first) != MappedPlace::Tail
+    }
+
     /// A writer for a session.
     pub fn new(format: &'static MappedFormat, outline: &Outline) -> MappedWriter {
         let document = format.items().map(|items| match items {
@@ -164,7 +181,8 @@ impl Writer for MappedWriter {
         };
         let extra = first.extra.get(self.format.info.name);
         let json = |place| extra.and_then(|extra| self.format.write(place, events, extra));
-        let Some(document) = &mut self.document else {
+        let is_line = self.is_line(first, extra, unread.as_deref());
+        let Some(document) = self.document.as_mut().filter(|_| !is_line) else {
             return unread
                 .or_else(|| json(MappedPlace::Record).map(String::into_bytes))
                 .into_iter()

@@ -2,152 +2,193 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{anthropic_block, google_part, take_history};
 use super::fields::{peek_at, take_at, take_fields, take_usage};
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, StopMap};
+use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
 use crate::formats::anthropic;
-use crate::frame::Framing;
-use crate::json::{Object, compact, items};
+use crate::frame::RecordPlace;
+use crate::json::{Object, compact, items, number};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind};
 use crate::text::Text;
 
-/// One event of a record, with the extra fields of its element and the path of the list that had the element.
-type Part<'a> = (Body<'a>, Option<(&'static str, ExtraFields<'a>)>);
+/// One event of a record.
+#[derive(Debug)]
+pub struct TakenPart<'a> {
+    pub body: Body<'a>,
+    /// The extra fields of its element, and the path of the list that had the element.
+    pub element: Option<(&'static str, ExtraFields<'a>)>,
+    pub restates: bool,
+}
+
+impl<'a> TakenPart<'a> {
+    pub fn of(body: Body<'a>) -> TakenPart<'a> {
+        TakenPart { body, element: None, restates: false }
+    }
+
+    pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> TakenPart<'a> {
+        TakenPart { body, element: Some((path, extra)), restates: false }
+    }
+}
 
 impl RecordMap {
     /// The events of a record. Returns the object if it has none of the parts.
-    pub fn read<'a>(&self, info: &'static FormatInfo, mut object: Object<'a>) -> Result<Vec<Event<'a>>, Object<'a>> {
+    pub fn read<'a>(
+        &self,
+        info: &'static FormatInfo,
+        place: RecordPlace,
+        mut object: Object<'a>,
+    ) -> Result<Vec<Event<'a>>, Object<'a>> {
         let mut parts = Vec::new();
         for part in self.parts {
             self.take_part(part, &mut object, &mut parts);
         }
-        if info.framing != Framing::Lines {
+        if place != RecordPlace::Line {
             // The indentation of a document is not part of its values.
-            parts.iter_mut().for_each(|(body, _)| drop_indentation(body));
+            parts.iter_mut().for_each(|part| drop_indentation(&mut part.body));
         }
         if parts.is_empty() {
             // A record that says nothing still says that.
             match self.empty_content(&object) {
-                Some(body) => parts.push((body, None)),
+                Some(body) => parts.push(TakenPart::of(body)),
                 None => return Err(object),
             }
         }
         let mut envelope = Event::default();
         take_fields(self.fields, &mut object, &mut envelope);
-        envelope.restates |= self.restates;
+        self.mark_restated(place, &mut envelope, &mut parts);
         let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
         let mut record = object.into_extra();
-        let events = parts.into_iter().enumerate().map(|(at, (body, element))| {
+        let events = parts.into_iter().enumerate().map(|(at, part)| {
             let mut extra = if at == 0 { std::mem::take(&mut record) } else { ExtraFields::default() };
-            if let Some((path, element)) = element {
-                place(&mut extra, path, element);
+            if let Some((path, element)) = part.element {
+                place_element(&mut extra, path, element);
             }
-            Event { body, usage: usage.take(), extra: Extra::of(info, extra), ..envelope.clone() }
+            let restates = envelope.restates || part.restates;
+            Event { body: part.body, restates, usage: usage.take(), extra: Extra::of(info, extra), ..envelope.clone() }
         });
         Ok(events.collect())
     }
 
+    fn mark_restated(&self, place: RecordPlace, envelope: &mut Event<'_>, parts: &mut [TakenPart<'_>]) {
+        match self.restates {
+            Restates::Nothing => {}
+            Restates::Everything => envelope.restates = true,
+            Restates::Results => {
+                let results = parts.iter_mut().filter(|part| matches!(part.body, Body::ToolResult { .. }));
+                results.for_each(|part| part.restates = true);
+            }
+            Restates::TextBesideCalls => {
+                let is_part = |part: &TakenPart<'_>| part.element.as_ref().is_some_and(|(path, _)| self.is_parts(path));
+                let own =
+                    |is_kind: fn(&Body<'_>) -> bool| parts.iter().any(|part| is_kind(&part.body) && !is_part(part));
+                let has_calls = own(|body| matches!(body, Body::ToolCall { .. }));
+                let has_thoughts = own(|body| matches!(body, Body::Thinking { .. }));
+                for part in parts {
+                    part.restates = match part.body {
+                        Body::Message { .. } => has_calls && place == RecordPlace::Line,
+                        Body::Thinking { .. } => {
+                            has_calls && place == RecordPlace::Line || has_thoughts && is_part(part)
+                        }
+                        Body::ToolCall { .. } => has_calls && is_part(part),
+                        _ => false,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Whether the parts of a message are at this path.
+    fn is_parts(&self, path: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, PartMap::Parts(list, _) if *list == path))
+    }
+
     fn empty_content<'a>(&self, object: &Object<'_>) -> Option<Body<'a>> {
         let is_content = |part: &&PartMap| match part {
-            PartMap::Content(path, _) | PartMap::Blocks(path, ..) | PartMap::Marked(path, _) => {
-                peek_at(object, path).is_some_and(|raw| is_empty(&raw))
-            }
+            PartMap::Content(path, _)
+            | PartMap::Blocks(path, ..)
+            | PartMap::Parts(path, _)
+            | PartMap::Marked(path, _) => peek_at(object, path).is_some_and(|raw| is_empty(&raw)),
             _ => false,
         };
         self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
     }
 
-    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<Part<'a>>) {
+    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<TakenPart<'a>>) {
+        let mut push = |body| parts.push(TakenPart::of(body));
         match part {
-            PartMap::Stated(name) => parts.push((Body::Fact { fact: Fact::from(*name), content: None }, None)),
+            PartMap::Stated(name) => push(Body::Fact { fact: Fact::from(*name), content: None }),
+            PartMap::StatedAt(name, path) => {
+                if peek_at(object, path).is_some() {
+                    push(Body::Fact { fact: Fact::from(*name), content: None });
+                }
+            }
             PartMap::Named(path) => {
                 let fact = word_at(object, path).map(Fact::from);
-                parts.extend(fact.map(|fact| (Body::Fact { fact, content: None }, None)));
+                fact.into_iter().for_each(|fact| push(Body::Fact { fact, content: None }));
             }
-            PartMap::Unknown(path) => {
-                parts.push((Body::Other { name: word_at(object, path), bytes: None }, None));
-            }
+            PartMap::Unknown(path) => push(Body::Other { name: word_at(object, path), bytes: None }),
             PartMap::Fact(name, path, others) => {
                 let text = |raw| full_text(raw).filter(|text| !others.contains(&text.decode().as_ref()));
-                let content = take_at(object, path, text).map(Content::Text);
-                let fact = |content| (Body::Fact { fact: Fact::from(*name), content: Some(content) }, None);
-                parts.extend(content.map(fact));
+                if let Some(text) = take_at(object, path, text) {
+                    push(Body::Fact { fact: Fact::from(*name), content: Some(Content::Text(text)) });
+                }
             }
-            PartMap::Thinking(path) => {
-                let content = take_at(object, path, full_text).map(Content::Text);
-                parts.extend(content.map(|content| (Body::Thinking { content }, None)));
+            PartMap::Count(name, path) => {
+                if let Some(digits) = take_at(object, path, |raw| number(raw).map(|_| raw)) {
+                    push(Body::Fact { fact: Fact::from(*name), content: Some(Content::text(digits)) });
+                }
+            }
+            PartMap::Thinking(path, texts) => {
+                let content = take_at(object, path, |raw| content(raw, texts));
+                content.into_iter().for_each(|content| push(Body::Thinking { content }));
             }
             PartMap::Content(path, texts) => {
                 let content = take_at(object, path, |raw| content(raw, texts));
-                parts.extend(content.map(|content| (self.speaks.body(content), None)));
+                content.into_iter().for_each(|content| push(self.speaks.body(content)));
             }
-            PartMap::Call(map) => parts.extend(take_call(map, object).map(|body| (body, None))),
+            PartMap::Call(map) => take_call(map, object).into_iter().for_each(push),
             PartMap::Calls(path, map) => {
-                take_list(path, object, parts, |element| take_call(map, element));
+                take_list(path, object, parts, |element| Some(vec![take_call(map, element)?]));
             }
-            PartMap::Result(map) => parts.extend(take_result(map, object).map(|body| (body, None))),
+            PartMap::Result(map) => take_result(map, object).into_iter().for_each(push),
             PartMap::Results(path, map) => {
-                take_list(path, object, parts, |element| take_result(map, element));
+                take_list(path, object, parts, |element| Some(vec![take_result(map, element)?]));
             }
-            PartMap::Blocks(path, texts, error) => self.take_blocks(path, texts, *error, object, parts),
+            PartMap::CallsWithResults(path, call, result) => {
+                take_list(path, object, parts, |element| take_call_with_result(call, result, element));
+            }
+            PartMap::Blocks(path, texts, error) => {
+                self.take_blocks(path, object, parts, &|raw| anthropic_block(raw, texts, *error));
+            }
+            PartMap::Parts(path, _) => self.take_blocks(path, object, parts, &google_part),
+            PartMap::History(path, map) => take_history(path, map, object, parts),
             PartMap::Marked(path, marked) => {
                 let Some(text) = take_at(object, path, full_text) else { return };
                 let bodies = text.borrow().exact().map(|text| (marked.split)(&text)).unwrap_or_default();
                 match (marked.join)(&bodies.iter().collect::<Vec<_>>()) == text.decode() {
-                    true => parts.extend(bodies.into_iter().map(|body| (body, None))),
-                    false => parts.push((self.speaks.body(Content::Text(text)), None)),
+                    true => bodies.into_iter().for_each(push),
+                    false => push(self.speaks.body(Content::Text(text))),
                 }
             }
             PartMap::Stop(path) => {
+                let reason = take_word(object, path);
                 let stop = |reason| Body::Stop { reason: Some(reason), success: None, content: None };
-                parts.extend(take_word(object, path).map(|reason| (stop(reason), None)));
+                reason.into_iter().for_each(|reason| push(stop(reason)));
             }
             PartMap::Ended(StopMap { reason, success, content: text }) => {
                 let reason = take_word(object, reason);
                 let success = take_at(object, success, flag);
                 let content = take_at(object, text, |raw| content(raw, super::TEXT));
-                parts.push((Body::Stop { reason, success, content }, None));
+                push(Body::Stop { reason, success, content });
             }
             PartMap::Compacted(path) => {
-                let summary = take_at(object, path, |raw| content(raw, super::TEXT));
-                parts.push((Body::Compaction { summary }, None));
+                push(Body::Compaction { summary: take_at(object, path, |raw| content(raw, super::TEXT)) });
             }
             PartMap::Failed(name, text) => {
                 let name = take_word(object, name);
                 let content = take_at(object, text, |raw| content(raw, super::TEXT));
-                parts.push((Body::Failure { name, content }, None));
+                push(Body::Failure { name, content });
             }
-        }
-    }
-
-    /// Takes content blocks. Consecutive texts and images are one message.
-    fn take_blocks<'a>(
-        &self,
-        path: &'static str,
-        texts: &'static [&'static str],
-        error: ErrorAt,
-        object: &mut Object<'a>,
-        parts: &mut Vec<Part<'a>>,
-    ) {
-        if let Some(text) = take_at(object, path, full_text) {
-            return parts.push((self.speaks.body(Content::Text(text)), None));
-        }
-        let Some(list) = take_at(object, path, |raw| items(raw).filter(|list| !list.is_empty())) else { return };
-        let mut pieces: Vec<Piece<'a>> = Vec::new();
-        for raw in list {
-            match block(raw, texts, error) {
-                Ok((body, extra)) => {
-                    self.end_pieces(&mut pieces, parts);
-                    parts.push((body, Some((path, extra))));
-                }
-                Err(piece) => pieces.push(piece),
-            }
-        }
-        self.end_pieces(&mut pieces, parts);
-    }
-
-    fn end_pieces<'a>(&self, pieces: &mut Vec<Piece<'a>>, parts: &mut Vec<Part<'a>>) {
-        if !pieces.is_empty() {
-            parts.push((self.speaks.body(Content::Pieces(std::mem::take(pieces))), None));
         }
     }
 }
@@ -185,7 +226,7 @@ fn compact_value(raw: &mut Cow<'_, str>) {
 }
 
 /// A text that is not empty; an empty one stays in the record.
-fn full_text(raw: &str) -> Option<Text<'_>> {
+pub fn full_text(raw: &str) -> Option<Text<'_>> {
     Text::from_json(raw).filter(|text| !text.is_empty())
 }
 
@@ -194,7 +235,7 @@ pub fn is_empty(raw: &str) -> bool {
 }
 
 /// A content that is not empty: a text, or a list of elements.
-fn content<'a>(raw: &'a str, texts: &[&str]) -> Option<Content<'a>> {
+pub fn content<'a>(raw: &'a str, texts: &[&str]) -> Option<Content<'a>> {
     if is_empty(raw) {
         return None;
     }
@@ -204,7 +245,7 @@ fn content<'a>(raw: &'a str, texts: &[&str]) -> Option<Content<'a>> {
     }
 }
 
-fn piece<'a>(raw: &'a str, texts: &[&str]) -> Piece<'a> {
+pub fn piece<'a>(raw: &'a str, texts: &[&str]) -> Piece<'a> {
     if let Some(text) = Text::from_json(raw) {
         // A bare string among elements has no extra fields, which is how the writer recognizes it.
         return Piece::text(text);
@@ -223,46 +264,37 @@ fn opaque(raw: &str) -> Piece<'_> {
     Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
 }
 
-/// One of Anthropic's blocks: an event with its extra fields, or a piece of a message.
-fn block<'a>(
-    raw: &'a str,
-    texts: &'static [&'static str],
-    error: ErrorAt,
-) -> Result<(Body<'a>, ExtraFields<'a>), Piece<'a>> {
-    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, super::TEXT)) };
-    let body = match object.peek_str("type").as_deref() {
-        Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
-        Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
-        Some("tool_use") => anthropic::tool_call(&mut object),
-        Some("tool_result") => {
-            let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
-            take_result(&map, &mut object)
-        }
-        _ => None,
-    };
-    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, super::TEXT))
-}
-
-/// Takes the elements of a list. A list with an element of another form stays whole.
-fn take_list<'a>(
+/// Takes the elements of a list. A list with an element of another form stays whole. The first event of an element has its
+/// extra fields.
+pub fn take_list<'a>(
     path: &'static str,
     object: &mut Object<'a>,
-    parts: &mut Vec<Part<'a>>,
-    take: impl Fn(&mut Object<'a>) -> Option<Body<'a>>,
+    parts: &mut Vec<TakenPart<'a>>,
+    take: impl Fn(&mut Object<'a>) -> Option<Vec<Body<'a>>>,
 ) {
-    let read = |raw: &'a str| -> Option<Vec<Part<'a>>> {
-        let mut found: Vec<Part<'a>> = Vec::new();
+    let read = |raw: &'a str| -> Option<Vec<TakenPart<'a>>> {
+        let mut found: Vec<TakenPart<'a>> = Vec::new();
         for raw in items(raw)? {
             let mut element = Object::parse(raw)?;
-            let body = take(&mut element)?;
-            found.push((body, Some((path, element.into_extra()))));
+            let mut bodies = take(&mut element)?.into_iter();
+            found.push(TakenPart::element(bodies.next()?, path, element.into_extra()));
+            found.extend(bodies.map(TakenPart::of));
         }
         (!found.is_empty()).then_some(found)
     };
     parts.extend(take_at(object, path, read).unwrap_or_default());
 }
 
-fn take_call<'a>(map: &CallMap, object: &mut Object<'a>) -> Option<Body<'a>> {
+fn take_call_with_result<'a>(call: &CallMap, result: &ResultMap, element: &mut Object<'a>) -> Option<Vec<Body<'a>>> {
+    let asked = take_call(call, element)?;
+    let mut answer = take_result(result, element);
+    if let (Some(Body::ToolResult { call, .. }), Body::ToolCall { call: id, .. }) = (&mut answer, &asked) {
+        *call = call.take().or_else(|| id.clone());
+    }
+    Some([Some(asked), answer].into_iter().flatten().collect())
+}
+
+pub fn take_call<'a>(map: &CallMap, object: &mut Object<'a>) -> Option<Body<'a>> {
     let mut rest = object.clone();
     let name = take_at(&mut rest, map.name, |raw| Text::from_json(raw)?.exact())?;
     let input = match map.input {
@@ -284,13 +316,14 @@ fn any_input(raw: &str) -> Option<Input<'_>> {
 }
 
 /// Takes a result. It needs a call or a content.
-fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>> {
+pub fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>> {
     let word = |raw: &'a str| Text::from_json(raw)?.exact();
     if peek_at(object, map.call.trim_end_matches("[]")).is_none() && peek_at(object, map.content).is_none() {
         return None;
     }
     let error = match map.error {
         ErrorAt::Nowhere => None,
+        ErrorAt::Failed => Some(true),
         ErrorAt::Flag(path) => take_at(object, path, flag),
         ErrorAt::Word(path, failed, succeeded) => peek_at(object, path).and_then(|raw| {
             let word = crate::json::word(&raw)?;
@@ -342,15 +375,15 @@ pub fn elements_error(raw: &str, key: &str) -> Option<bool> {
 }
 
 /// Puts the extra fields of an element in the place of its list.
-fn place<'a>(extra: &mut ExtraFields<'a>, path: &'static str, element: ExtraFields<'a>) {
+fn place_element<'a>(extra: &mut ExtraFields<'a>, path: &'static str, element: ExtraFields<'a>) {
     let (key, held) = match path.split_once('.') {
         None => (path, Held::Object(element)),
         Some((key, below)) => {
             if let Some(Held::Object(inner)) = extra.held_mut(key) {
-                return place(inner, below, element);
+                return place_element(inner, below, element);
             }
             let mut inner = ExtraFields::default();
-            place(&mut inner, below, element);
+            place_element(&mut inner, below, element);
             (key, Held::Object(inner))
         }
     };

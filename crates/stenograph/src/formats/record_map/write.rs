@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{put_blocks, put_history, put_parts};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
 use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
+use crate::json::number;
 use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind};
 use crate::text::quote;
 use crate::write::Ownership;
@@ -29,7 +31,9 @@ impl RecordMap {
     }
 
     fn put_part(&self, part: &PartMap, origin: &str, events: &[Event<'_>], extra: &ExtraFields<'_>, out: &mut Values) {
-        let facts = self.parts.iter().any(|part| matches!(part, PartMap::Fact(..) | PartMap::Stated(_)));
+        let facts = self.parts.iter().any(|part| {
+            matches!(part, PartMap::Fact(..) | PartMap::Count(..) | PartMap::Stated(_) | PartMap::StatedAt(..))
+        });
         let said = |event: &&Event<'_>| match &event.body {
             Body::Message { .. } | Body::Compaction { .. } | Body::Failure { .. } => true,
             Body::Thinking { .. } => matches!(self.speaks, Speaks::Thinking),
@@ -37,16 +41,22 @@ impl RecordMap {
             _ => false,
         };
         match part {
-            PartMap::Stated(_) | PartMap::Named(_) | PartMap::Unknown(_) => {}
+            PartMap::Stated(_) | PartMap::StatedAt(..) | PartMap::Named(_) | PartMap::Unknown(_) => {}
             PartMap::Fact(name, path, _) => {
                 let fact = events
                     .iter()
                     .find(|event| matches!(&event.body, Body::Fact { fact, content: Some(_) } if fact == name));
                 put_content(path, super::TEXT, fact.and_then(Event::content), extra, out);
             }
-            PartMap::Thinking(path) => {
-                let thought = events.iter().find(|event| matches!(event.body, Body::Thinking { .. }));
-                put_content(path, super::TEXT, thought.and_then(Event::content), extra, out);
+            PartMap::Count(name, path) => {
+                let fact = events.iter().find(|event| matches!(&event.body, Body::Fact { fact, .. } if fact == name));
+                let digits = fact.and_then(Event::content).map(|content| content.joined().decode().into_owned());
+                out.put_opt(path, digits.map(|digits| if number(&digits).is_some() { digits } else { quote(&digits) }));
+            }
+            PartMap::Thinking(path, texts) => {
+                let is_it =
+                    |event: &&Event<'_>| matches!(event.body, Body::Thinking { .. }) && !self.is_element(event, origin);
+                put_content(path, texts, events.iter().find(is_it).and_then(Event::content), extra, out);
             }
             PartMap::Content(path, texts) => {
                 put_content(path, texts, events.iter().find(said).and_then(Event::content), extra, out);
@@ -69,7 +79,12 @@ impl RecordMap {
                 let results = events.iter().filter(|event| matches!(event.body, Body::ToolResult { .. }));
                 put_list(path, origin, results, out, &|event, extra, values| put_result(map, event, extra, values));
             }
+            PartMap::CallsWithResults(path, call, result) => {
+                put_calls_with_results(path, call, result, origin, events, out);
+            }
             PartMap::Blocks(path, texts, error) => put_blocks(path, texts, *error, origin, events, extra, out),
+            PartMap::Parts(path, form) => put_parts(path, *form, origin, events, extra, out),
+            PartMap::History(path, map) => put_history(path, map, origin, events, out),
             PartMap::Marked(path, marked) => {
                 if is_taken(extra, path) {
                     let bodies: Vec<&Body<'_>> = events.iter().map(|event| &event.body).collect();
@@ -106,10 +121,51 @@ impl RecordMap {
             }
         }
     }
+
+    /// Whether an event came from an element of a list of this record.
+    fn is_element(&self, event: &Event<'_>, origin: &str) -> bool {
+        self.parts.iter().any(|part| match part {
+            PartMap::Blocks(path, ..) | PartMap::Parts(path, _) | PartMap::History(path, _) => {
+                element_extra(event, origin, path).is_some()
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Writes a list of calls, each with the result that follows it.
+fn put_calls_with_results(
+    path: &'static str,
+    call: &CallMap,
+    result: &ResultMap,
+    origin: &str,
+    events: &[Event<'_>],
+    out: &mut Values,
+) {
+    let mut elements: Vec<(Values, Cow<'_, ExtraFields<'_>>)> = Vec::new();
+    for event in events {
+        match (&event.body, element_extra(event, origin, path)) {
+            (Body::ToolCall { .. }, Some(extra)) => {
+                let mut values = Values::default();
+                put_call(call, event, &extra, &mut values);
+                elements.push((values, extra));
+            }
+            (Body::ToolResult { .. }, _) => {
+                if let Some((values, extra)) = elements.last_mut() {
+                    put_result(result, event, extra, values);
+                }
+            }
+            _ => {}
+        }
+    }
+    let elements: Vec<String> = elements.into_iter().map(|(values, extra)| values.render(&extra)).collect();
+    if !elements.is_empty() {
+        out.put(path, format!("[{}]", elements.join(",")));
+    }
 }
 
 /// Writes a content. An empty one was not taken.
-fn put_content(
+pub fn put_content(
     path: &'static str,
     texts: &[&'static str],
     content: Option<&Content<'_>>,
@@ -132,7 +188,7 @@ fn content_json(content: &Content<'_>, texts: &[&'static str]) -> String {
     }
 }
 
-fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
+pub fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
     match &piece.kind {
         PieceKind::Text(text) if piece.extra.0.is_empty() => text.to_json(),
         PieceKind::Text(text) => {
@@ -151,7 +207,7 @@ fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
     }
 }
 
-fn put_call(map: &CallMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
+pub fn put_call(map: &CallMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
     let Body::ToolCall { call, name, input } = &event.body else { return };
     out.put_opt(map.id, call.as_deref().map(quote));
     out.put(map.name, quote(name));
@@ -165,7 +221,7 @@ fn put_call(map: &CallMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut
     }
 }
 
-fn put_result(map: &ResultMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
+pub fn put_result(map: &ResultMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
     let Body::ToolResult { call, name, content, error } = &event.body else { return };
     match map.call.strip_suffix("[]") {
         Some(list) => out.put_opt(list, call.as_deref().map(|call| format!("[{}]", quote(call)))),
@@ -184,7 +240,7 @@ fn put_result(map: &ResultMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: 
         {
             out.put_opt(own, spelled);
         }
-        ErrorAt::Elements(..) | ErrorAt::Word(..) | ErrorAt::Nowhere => {}
+        ErrorAt::Elements(..) | ErrorAt::Word(..) | ErrorAt::Failed | ErrorAt::Nowhere => {}
     }
 }
 
@@ -197,7 +253,7 @@ fn put_list<'e>(
     put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
     let element = |event: &Event<'_>| {
-        let extra = element_extra(event, origin, path);
+        let extra = element_extra(event, origin, path).unwrap_or_default();
         let mut values = Values::default();
         put(event, &extra, &mut values);
         values.render(&extra)
@@ -209,59 +265,6 @@ fn put_list<'e>(
 }
 
 /// The extra fields of an element, which its event has in the place of the list.
-fn element_extra<'e>(event: &'e Event<'_>, origin: &str, path: &str) -> Cow<'e, ExtraFields<'e>> {
-    event.extra.get(origin).and_then(|extra| extra.object_at(path)).unwrap_or_default()
-}
-
-fn put_blocks(
-    path: &'static str,
-    texts: &'static [&'static str],
-    error: ErrorAt,
-    origin: &str,
-    events: &[Event<'_>],
-    extra: &ExtraFields<'_>,
-    out: &mut Values,
-) {
-    if let [Event { body, .. }] = events
-        && let Some(Content::Text(text)) = body.content()
-        && !matches!(body, Body::Thinking { .. } | Body::ToolResult { .. })
-    {
-        return out.put(path, text.to_json());
-    }
-    let mut blocks = Vec::new();
-    for event in events {
-        let extra = element_extra(event, origin, path);
-        let mut values = Values::default();
-        match &event.body {
-            Body::Thinking { content } => {
-                put_content("thinking", super::TEXT, Some(content), &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolCall { .. } => {
-                let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
-                put_call(&map, event, &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolResult { .. } => {
-                let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
-                put_result(&map, event, &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::Message { content: Content::Pieces(pieces), .. }
-            | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
-            | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
-            | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
-                blocks.extend(pieces.iter().map(|piece| piece_json(piece, super::TEXT)));
-            }
-            Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
-            Body::Fact { .. }
-            | Body::Compaction { .. }
-            | Body::Failure { .. }
-            | Body::Stop { .. }
-            | Body::Other { .. } => {}
-        }
-    }
-    if !blocks.is_empty() || is_taken(extra, path) {
-        out.put(path, format!("[{}]", blocks.join(",")));
-    }
+pub fn element_extra<'e>(event: &'e Event<'_>, origin: &str, path: &str) -> Option<Cow<'e, ExtraFields<'e>>> {
+    event.extra.get(origin).and_then(|extra| extra.object_at(path))
 }

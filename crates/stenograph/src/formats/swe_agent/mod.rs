@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     totals: &["info.model_stats"],
     typed: &[("ISSUE:\n", "\n\nINSTRUCTIONS:")],
     // The environment answers in the role of the user and ends with its prompt.
-    user: UserWords { flags: &["is_demo"], messages: &[("", "bash-$")], commands: &[] },
+    user: UserWords { flags: &["is_demo"], messages: &[("", "bash-$")], ..UserWords::NONE },
     usage: UsageWords {
         total: Some(TotalPaths {
             facts: &["session_end"],

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::evidence::UserMessage;
-use crate::model::message_index::{REWIND, fingerprints};
+use crate::model::message_index::{REWIND, REWIND_TO, Rewind, fingerprints};
 use crate::model::{Body, Event, Kind, Role};
 
 /// The properties of an event that the spine needs. It compares texts by fingerprint, so that a summary of an event can
@@ -29,8 +29,8 @@ pub(crate) trait SpineEvent {
     fn restates(&self) -> bool;
     /// What it is as a message in the role of the user.
     fn user_message(&self) -> Option<UserMessage>;
-    /// The number of turns that it takes back.
-    fn rewinds(&self) -> Option<u64>;
+    /// What it takes back.
+    fn rewinds(&self) -> Option<Rewind>;
     /// The fingerprints of its texts, each combined with the speaker.
     fn fingerprints(&self) -> Cow<'_, [u64]>;
 }
@@ -72,10 +72,13 @@ impl SpineEvent for Event<'_> {
         UserMessage::of(self)
     }
 
-    fn rewinds(&self) -> Option<u64> {
+    fn rewinds(&self) -> Option<Rewind> {
         match &self.body {
             Body::Fact { fact, content: Some(content) } if fact == REWIND => {
-                Some(content.joined().decode().trim().parse().unwrap_or(0))
+                Some(Rewind::Turns(content.joined().decode().trim().parse().unwrap_or(0)))
+            }
+            Body::Fact { fact, content: Some(content) } if fact == REWIND_TO => {
+                Some(Rewind::To(key(&content.joined().decode())))
             }
             _ => None,
         }

@@ -90,6 +90,17 @@ fn turns_that_were_taken_back_are_left_out() {
 }
 
 #[test]
+fn a_record_that_is_taken_back_by_its_id_is_left_out_with_all_after_it() {
+    let back = |id: &'static str| Event::new(Body::Fact { fact: "rewind_to".into(), content: Some(Content::text(id)) });
+    let events = [message("a", None), message("b", None), message("c", None), back("b"), message("d", None)];
+    assert_eq!(kept(&events), ["a", "d"]);
+    let twice = [message("a", None), message("b", None), back("b"), message("c", None), back("a"), message("d", None)];
+    assert_eq!(kept(&twice), ["d"]);
+    // The spine hides nothing because of an id that it does not know.
+    assert_eq!(kept(&[message("a", None), back("x"), message("b", None)]), ["a", "", "b"]);
+}
+
+#[test]
 fn a_node_takes_few_bytes() {
     assert!(size_of::<Node>() <= 24);
 }

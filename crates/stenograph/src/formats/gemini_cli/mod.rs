@@ -1,0 +1,181 @@
+//! Gemini CLI: the sessions of both generations, one document or JSON lines. See `README.md` beside this file.
+
+use super::record_map::{
+    CallMap, ErrorAt, HistoryMap, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, OutputHas,
+    PartMap, PartsForm, RecordField, RecordMap, Restates, ResultMap, Speaks, TEXT, UsageMap, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::{Framing, Items};
+use crate::json::Object;
+use crate::model::{CallWords, ExitCodeAt, Outline, REWIND_TO, Role, UsageWords, Verdict};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `gemini-cli`.
+#[derive(Debug)]
+pub struct GeminiCli;
+
+const NAME: &str = "gemini-cli";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: NAME,
+    title: "Gemini CLI's sessions",
+    framing: Framing::LinesOrItems(Items::Array("messages")),
+    extension: "jsonl",
+    homes: &[
+        "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/session-*.jsonl",
+        "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/session-*.json",
+        "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/<session>/<thread>.jsonl",
+    ],
+    resume: Some("gemini --resume {session}"),
+    spec: "google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts",
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    restated: &["displayContent", "toolCalls.resultDisplay"],
+    changing_lines: &["Process Group PGID: "],
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::Tail("Exit Code: ")],
+        interruption_prefixes: &["[Operation Cancelled] Reason: "],
+        verdict_prefixes: &[
+            ("[Operation Cancelled] Reason: User did not allow tool call", Verdict::Denied),
+            ("[Operation Cancelled] Reason: User denied execution", Verdict::Denied),
+            ("Tool execution denied by policy", Verdict::Refused),
+        ],
+        ..CallWords::NONE
+    },
+    usage: UsageWords { counters: &[("tokens", &["input", "output", "cached", "thoughts"])], ..UsageWords::NONE },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+
+fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match place {
+        MappedPlace::Head => Some(&HEAD),
+        MappedPlace::Tail => Some(&TAIL),
+        MappedPlace::Record => match word("type").as_deref() {
+            Some("user") => Some(&USER),
+            Some("gemini") => Some(&ANSWER),
+            Some("error") => Some(&ERROR),
+            Some("warning") => Some(&WARNING),
+            Some("info") => Some(&INFORMATION),
+            Some(_) => None,
+            None if word("projectHash").is_none() => Some(&PATCH),
+            None if word("kind").as_deref() == Some("subagent") => Some(&SUBAGENT),
+            None => Some(&HEAD),
+        },
+    }
+}
+
+static HEAD: RecordMap = RecordMap {
+    fields: &[(RecordField::Session, "sessionId"), (RecordField::Time, "startTime")],
+    parts: &[PartMap::Stated("session"), PartMap::Fact("title", "summary", &[])],
+    ..RecordMap::NONE
+};
+
+/// The path has the session of the agent that called this one.
+static SUBAGENT: RecordMap =
+    RecordMap { fields: &[(RecordField::Thread, "sessionId"), (RecordField::Time, "startTime")], ..HEAD_OF };
+const HEAD_OF: RecordMap =
+    RecordMap { parts: &[PartMap::Stated("session"), PartMap::Fact("title", "summary", &[])], ..RecordMap::NONE };
+
+static TAIL: RecordMap =
+    RecordMap { parts: &[PartMap::Stated("session_end"), PartMap::Fact("title", "summary", &[])], ..RecordMap::NONE };
+
+/// A change of the header, all messages once more, or a step back to before a message.
+static PATCH: RecordMap = RecordMap {
+    fields: &[(RecordField::Session, "$set.sessionId"), (RecordField::Time, "$set.lastUpdated")],
+    parts: &[
+        PartMap::StatedAt("session_update", "$set"),
+        PartMap::Fact("title", "$set.summary", &[]),
+        PartMap::History(
+            "$set.messages",
+            HistoryMap {
+                speaker: "type",
+                roles: &[("user", Role::User), ("gemini", Role::Assistant)],
+                content: "content",
+            },
+        ),
+        PartMap::Fact(REWIND_TO, "$rewindTo", &[]),
+    ],
+    ..RecordMap::NONE
+};
+
+const MESSAGE: RecordMap = RecordMap {
+    fields: &[(RecordField::Id, "id"), (RecordField::Time, "timestamp"), (RecordField::Model, "model")],
+    ..RecordMap::NONE
+};
+
+static USER: RecordMap = RecordMap {
+    parts: &[PartMap::Parts("content", PartsForm::ListOrText)],
+    speaks: Speaks::As(Role::User),
+    restates: Restates::Results,
+    ..MESSAGE
+};
+
+static ANSWER: RecordMap = RecordMap {
+    usage: Some(UsageMap {
+        input: &["tokens.input"],
+        output: &["tokens.output"],
+        cache_read: &["tokens.cached"],
+        reasoning: &["tokens.thoughts"],
+        input_has: InputHas::Cache,
+        output_has: OutputHas::NoReasoning,
+        ..UsageMap::NONE
+    }),
+    parts: &[
+        PartMap::Thinking("thoughts", &["description"]),
+        PartMap::Parts("content", PartsForm::ListOrText),
+        PartMap::CallsWithResults(
+            "toolCalls",
+            CallMap { id: "id", name: "name", input: InputAt::Maybe("args") },
+            ResultMap {
+                call: "",
+                name: "",
+                content: "result",
+                texts: &["functionResponse.response.output", "functionResponse.response.error", "text"],
+                error: ErrorAt::Word("status", &["error", "cancelled"], &["success"]),
+            },
+        ),
+    ],
+    speaks: Speaks::As(Role::Assistant),
+    restates: Restates::TextBesideCalls,
+    ..MESSAGE
+};
+
+const NOTICE: &[PartMap] = &[PartMap::Content("content", TEXT)];
+static ERROR: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Failure, ..MESSAGE };
+static WARNING: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("warning"), ..MESSAGE };
+static INFORMATION: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("info"), ..MESSAGE };
+
+impl Format for GeminiCli {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let has_header = |object: &Object<'_>| {
+            object.has("sessionId") && object.has("projectHash") && (object.has("startTime") || object.has("messages"))
+        };
+        let objects = head.objects();
+        let is_answer = |object: &Object<'_>| {
+            object.peek_str("type").as_deref() == Some("gemini") && object.has("id") && object.has("content")
+        };
+        if head.document().as_ref().is_some_and(has_header) {
+            Sniff::Certain
+        } else if objects.iter().any(is_answer) {
+            Sniff::Likely
+        } else {
+            Sniff::No
+        }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}

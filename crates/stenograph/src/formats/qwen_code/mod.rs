@@ -1,0 +1,142 @@
+//! Qwen Code: the records of a session, one per line. See `README.md` beside this file.
+
+use super::record_map::{
+    InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, PartsForm, RecordField, RecordMap,
+    Speaks, UsageMap, Words,
+};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::frame::Framing;
+use crate::json::Object;
+use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords, UserWords, Verdict};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format `qwen-code`.
+#[derive(Debug)]
+pub struct QwenCode;
+
+const NAME: &str = "qwen-code";
+
+static INFO: FormatInfo = FormatInfo {
+    name: NAME,
+    agent: NAME,
+    title: "Qwen Code's sessions",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &[
+        "~/.qwen/projects/<project>/chats/<session>.jsonl",
+        "~/.qwen/projects/<project>/subagents/<session>/agent-<thread>.jsonl",
+        "~/.qwen/tmp/<project>/chats/<session>.jsonl",
+    ],
+    resume: Some("qwen --resume {session}"),
+    spec: "QwenLM/qwen-code, packages/core/src/services/chatRecordingService.ts",
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    restated: &["toolCallResult.resultDisplay"],
+    user: UserWords { authors: &[("provenance", &["real_user"])], ..UserWords::NONE },
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::Field("toolCallResult.resultDisplay.exitCode"), ExitCodeAt::Tail("Exit Code: ")],
+        interruption_prefixes: &["[Operation Cancelled] Reason: "],
+        verdict_prefixes: &[("[Operation Cancelled] Reason: User did not allow tool call", Verdict::Denied)],
+        mode_fields: &["systemPayload.mode"],
+        compaction_tokens: Some(("systemPayload.info.originalTokenCount", "systemPayload.info.newTokenCount")),
+        ..CallWords::NONE
+    },
+    usage: UsageWords {
+        counters: &[(
+            "usageMetadata",
+            &["promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount"],
+        )],
+        ..UsageWords::NONE
+    },
+    ..FormatInfo::BLANK
+};
+
+static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+    match word("type")?.as_str() {
+        "user" => Some(&USER),
+        "assistant" => Some(&ASSISTANT),
+        "tool_result" => Some(&RESULT),
+        "system" => match word("subtype")?.as_str() {
+            "chat_compression" => Some(&COMPRESSION),
+            "custom_title" => Some(&TITLE),
+            "slash_command" => Some(&COMMAND),
+            "notification" => Some(&NOTIFICATION),
+            _ => Some(&FACT),
+        },
+        _ => None,
+    }
+}
+
+const RECORD: RecordMap = RecordMap {
+    fields: &[
+        (RecordField::Id, "uuid"),
+        (RecordField::Parent, "parentUuid"),
+        (RecordField::Session, "sessionId"),
+        (RecordField::Thread, "agentId"),
+        (RecordField::Time, "timestamp"),
+        (RecordField::Cwd, "cwd"),
+        (RecordField::Branch, "gitBranch"),
+        (RecordField::Version, "version"),
+        (RecordField::Model, "model"),
+        (RecordField::ForkSession, "forkedFrom.sessionId"),
+        (RecordField::ForkRecord, "forkedFrom.messageUuid"),
+    ],
+    parts: &[PartMap::Parts("message.parts", PartsForm::List)],
+    ..RecordMap::NONE
+};
+
+static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..RECORD };
+static RESULT: RecordMap = RecordMap { speaks: Speaks::As(Role::Tool), ..RECORD };
+
+static ASSISTANT: RecordMap = RecordMap {
+    usage: Some(UsageMap {
+        input: &["usageMetadata.promptTokenCount"],
+        output: &["usageMetadata.candidatesTokenCount"],
+        cache_read: &["usageMetadata.cachedContentTokenCount"],
+        reasoning: &["usageMetadata.thoughtsTokenCount"],
+        input_has: InputHas::Cache,
+        ..UsageMap::NONE
+    }),
+    speaks: Speaks::As(Role::Assistant),
+    ..RECORD
+};
+
+/// Some facts repeat what other records state: `ui_telemetry` the usage of calls.
+static FACT: RecordMap = RecordMap { parts: &[PartMap::Named("subtype")], ..RECORD };
+static COMPRESSION: RecordMap = RecordMap { parts: &[PartMap::Compacted("")], ..RECORD };
+static TITLE: RecordMap = RecordMap { parts: &[PartMap::Fact("title", "systemPayload.customTitle", &[])], ..RECORD };
+static COMMAND: RecordMap =
+    RecordMap { parts: &[PartMap::Fact("slash_command", "systemPayload.rawCommand", &[])], ..RECORD };
+static NOTIFICATION: RecordMap =
+    RecordMap { parts: &[PartMap::Fact("notification", "systemPayload.displayText", &[])], ..RECORD };
+
+impl Format for QwenCode {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let is_record = |object: &Object<'_>| {
+            ["uuid", "parentUuid", "sessionId", "timestamp", "type", "cwd"].iter().all(|key| object.has(key))
+        };
+        let is_own = |object: &Object<'_>| {
+            object.has("systemPayload") || object.peek_object("message").is_some_and(|message| message.has("parts"))
+        };
+        match !objects.is_empty() && objects.iter().all(is_record) && objects.iter().any(is_own) {
+            true => Sniff::Certain,
+            false => Sniff::No,
+        }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(&MAPPED))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(&MAPPED, outline))
+    }
+}

@@ -1,0 +1,233 @@
+//! Lists of content: Anthropic's blocks, the parts of Google's Gemini API, and lists of earlier messages.
+
+use std::borrow::Cow;
+
+use super::fields::{Values, is_taken, peek_at, take_at};
+use super::read::{TakenPart, content, full_text, piece, take_call, take_list, take_result};
+use super::write::{element_extra, piece_json, put_call, put_content, put_result};
+use super::{CallMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
+use crate::formats::anthropic;
+use crate::json::{Object, items, word};
+use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind, Role};
+
+/// Something in a list: an event with its extra fields, or a piece of a message.
+type Block<'a> = Result<(Body<'a>, ExtraFields<'a>), Piece<'a>>;
+
+impl RecordMap {
+    /// Takes content blocks. Consecutive texts and images are one message.
+    pub fn take_blocks<'a>(
+        &self,
+        path: &'static str,
+        object: &mut Object<'a>,
+        parts: &mut Vec<TakenPart<'a>>,
+        block: &dyn Fn(&'a str) -> Block<'a>,
+    ) {
+        if let Some(text) = take_at(object, path, full_text) {
+            return parts.push(TakenPart::of(self.speaks.body(Content::Text(text))));
+        }
+        let Some(list) = take_at(object, path, |raw| items(raw).filter(|list| !list.is_empty())) else { return };
+        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        for raw in list {
+            match block(raw) {
+                Ok((body, extra)) => {
+                    self.end_pieces(&mut pieces, parts);
+                    parts.push(TakenPart::element(body, path, extra));
+                }
+                Err(piece) => pieces.push(piece),
+            }
+        }
+        self.end_pieces(&mut pieces, parts);
+    }
+
+    fn end_pieces<'a>(&self, pieces: &mut Vec<Piece<'a>>, parts: &mut Vec<TakenPart<'a>>) {
+        if !pieces.is_empty() {
+            parts.push(TakenPart::of(self.speaks.body(Content::Pieces(std::mem::take(pieces)))));
+        }
+    }
+}
+
+/// One of Anthropic's blocks.
+pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: ErrorAt) -> Block<'a> {
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
+    let body = match object.peek_str("type").as_deref() {
+        Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
+        Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
+        Some("tool_use") => anthropic::tool_call(&mut object),
+        Some("tool_result") => {
+            let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+            take_result(&map, &mut object)
+        }
+        _ => None,
+    };
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
+}
+
+const FUNCTION_CALL: CallMap =
+    CallMap { id: "functionCall.id", name: "functionCall.name", input: InputAt::Maybe("functionCall.args") };
+
+/// Gemini CLI and Qwen Code put the result of a tool under one of two keys.
+const RESPONSE: ResultMap = ResultMap {
+    call: "functionResponse.id",
+    name: "functionResponse.name",
+    content: "functionResponse.response.output",
+    texts: TEXT,
+    error: ErrorAt::Nowhere,
+};
+const FAILED_RESPONSE: ResultMap =
+    ResultMap { content: "functionResponse.response.error", error: ErrorAt::Failed, ..RESPONSE };
+
+/// One part of Google's Gemini API.
+pub fn google_part<'a>(raw: &'a str) -> Block<'a> {
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
+    let body = if object.has("functionCall") {
+        take_call(&FUNCTION_CALL, &mut object)
+    } else if object.has("functionResponse") {
+        let has_failed = peek_at(&object, FAILED_RESPONSE.content).is_some();
+        take_result(if has_failed { &FAILED_RESPONSE } else { &RESPONSE }, &mut object)
+    } else if is_thought(&object) {
+        object.take_text("text").map(|text| Body::Thinking { content: Content::Text(text) })
+    } else {
+        None
+    };
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
+}
+
+fn is_thought(part: &Object<'_>) -> bool {
+    part.peek_true("thought")
+}
+
+/// Takes a list of earlier messages. Only the texts become events: calls and thoughts stay in the list.
+pub fn take_history<'a>(path: &'static str, map: &HistoryMap, object: &mut Object<'a>, parts: &mut Vec<TakenPart<'a>>) {
+    let known = parts.len();
+    take_list(path, object, parts, |element| {
+        let speaker = element.peek(map.speaker).and_then(word);
+        let role = map.roles.iter().find(|(word, _)| Some(*word) == speaker.as_deref()).map(|(_, role)| *role);
+        let mut said = take_at(element, map.content, |raw| content(raw, TEXT));
+        if let Some(Content::Pieces(pieces)) = &mut said {
+            pieces.iter_mut().for_each(keep_thought_whole);
+        }
+        let content = said.unwrap_or(Content::Pieces(Vec::new()));
+        Some(vec![Body::Message { role: role.unwrap_or(Role::System), content }])
+    });
+    // An agent begins a session with a list of one message, which no other record has.
+    let is_beginning = parts.len() == known + 1;
+    parts.iter_mut().skip(known).for_each(|part| part.restates = !is_beginning);
+}
+
+/// Makes a thought a piece that is not text.
+fn keep_thought_whole(piece: &mut Piece<'_>) {
+    if piece.extra.raw("thought") == Some("true") {
+        *piece = Piece { kind: PieceKind::Other(Cow::Owned(piece_json(piece, TEXT))), extra: ExtraFields::default() };
+    }
+}
+
+/// Writes a list of earlier messages.
+pub fn put_history(path: &'static str, map: &HistoryMap, origin: &str, events: &[Event<'_>], out: &mut Values) {
+    let elements = events.iter().filter_map(|event| {
+        let extra = element_extra(event, origin, path)?;
+        let mut values = Values::default();
+        put_content(map.content, TEXT, event.content(), &extra, &mut values);
+        Some(values.render(&extra))
+    });
+    let elements: Vec<String> = elements.collect();
+    if !elements.is_empty() {
+        out.put(path, format!("[{}]", elements.join(",")));
+    }
+}
+
+/// Writes the parts of Google's Gemini API.
+pub fn put_parts(
+    path: &'static str,
+    form: PartsForm,
+    origin: &str,
+    events: &[Event<'_>],
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    let mut parts = Vec::new();
+    for event in events {
+        let element = element_extra(event, origin, path);
+        let mut values = Values::default();
+        match (&event.body, element) {
+            (Body::Thinking { content }, Some(extra)) => {
+                put_content("text", TEXT, Some(content), &extra, &mut values);
+                parts.push(values.render(&extra));
+            }
+            (Body::ToolCall { .. }, Some(extra)) => {
+                put_call(&FUNCTION_CALL, event, &extra, &mut values);
+                parts.push(values.render(&extra));
+            }
+            (Body::ToolResult { .. }, Some(extra)) => {
+                let has_failed = is_taken(&extra, FAILED_RESPONSE.content);
+                put_result(if has_failed { &FAILED_RESPONSE } else { &RESPONSE }, event, &extra, &mut values);
+                parts.push(values.render(&extra));
+            }
+            (Body::Message { content, .. } | Body::Compaction { summary: Some(content) }, _) => match content {
+                Content::Pieces(pieces) => parts.extend(pieces.iter().map(|piece| piece_json(piece, TEXT))),
+                Content::Text(text) if form == PartsForm::ListOrText => return out.put(path, text.to_json()),
+                Content::Text(text) => {
+                    values.put("text", text.to_json());
+                    parts.push(values.render(&ExtraFields::default()));
+                }
+            },
+            _ => {}
+        }
+    }
+    if !parts.is_empty() || is_taken(extra, path) {
+        out.put(path, format!("[{}]", parts.join(",")));
+    }
+}
+
+/// Writes Anthropic's blocks.
+pub fn put_blocks(
+    path: &'static str,
+    texts: &'static [&'static str],
+    error: ErrorAt,
+    origin: &str,
+    events: &[Event<'_>],
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    if let [Event { body, .. }] = events
+        && let Some(Content::Text(text)) = body.content()
+        && !matches!(body, Body::Thinking { .. } | Body::ToolResult { .. })
+    {
+        return out.put(path, text.to_json());
+    }
+    let mut blocks = Vec::new();
+    for event in events {
+        let extra = element_extra(event, origin, path).unwrap_or_default();
+        let mut values = Values::default();
+        match &event.body {
+            Body::Thinking { content } => {
+                put_content("thinking", TEXT, Some(content), &extra, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::ToolCall { .. } => {
+                let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
+                put_call(&map, event, &extra, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::ToolResult { .. } => {
+                let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+                put_result(&map, event, &extra, &mut values);
+                blocks.push(values.render(&extra));
+            }
+            Body::Message { content: Content::Pieces(pieces), .. }
+            | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
+            | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
+            | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
+                blocks.extend(pieces.iter().map(|piece| piece_json(piece, TEXT)));
+            }
+            Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
+            Body::Fact { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+    if !blocks.is_empty() || is_taken(extra, path) {
+        out.put(path, format!("[{}]", blocks.join(",")));
+    }
+}
