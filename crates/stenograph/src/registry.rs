@@ -79,7 +79,7 @@ impl Registry {
 
     /// The format of a source that begins with `head` and continues with `rest`. If the first line is too long for a head and shows no
     /// format, the lines after it decide.
-    pub fn detect_source(&self, head: &[u8], rest: &mut dyn io::Read) -> io::Result<Detected> {
+    pub(crate) fn detect_source(&self, head: &[u8], rest: &mut dyn io::Read) -> io::Result<Detected> {
         match self.detect(head) {
             Detected::Unknown => {
                 let later = Head::after_long_line(head, rest)?;

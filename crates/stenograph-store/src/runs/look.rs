@@ -132,7 +132,7 @@ impl RunLook {
     }
 
     /// Whether a process can decide between working and dead: an agent that wrote a moment ago is working.
-    pub fn needs_process(&self) -> bool {
+    pub(crate) fn needs_process(&self) -> bool {
         match self.status.state {
             State::Stalled => true,
             State::Running => self.silence_ms > QUIET_MS,
@@ -141,7 +141,7 @@ impl RunLook {
     }
 
     /// Records whether a process works on the run. If one does, silence means nothing.
-    pub fn set_process(&mut self, process: Option<bool>) {
+    pub(crate) fn set_process(&mut self, process: Option<bool>) {
         self.process = process;
         if process == Some(true) && self.status.state == State::Stalled {
             self.status.state = State::Running;

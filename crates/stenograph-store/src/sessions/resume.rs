@@ -36,6 +36,6 @@ pub fn resume_command(session: &IndexedSession, catalogue: &Catalogue) -> Result
 }
 
 /// The command for one source of a session on this system, if its agent has one.
-pub fn resume_line_here(session: &IndexedSession, source: &SourceRow) -> Option<String> {
+pub(crate) fn resume_line_here(session: &IndexedSession, source: &SourceRow) -> Option<String> {
     resume_line(resume_template(source)?, session, source, SHELL_HERE).ok()
 }

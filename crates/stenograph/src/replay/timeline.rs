@@ -103,7 +103,7 @@ impl Timeline {
     }
 
     /// The place of the event with this number, or of the next one to play; the last one if none follows.
-    pub fn place_of(&self, number: u64) -> usize {
+    pub(crate) fn place_of(&self, number: u64) -> usize {
         let place = self.beats.partition_point(|beat| beat.number < number);
         place.min(self.beats.len().saturating_sub(1))
     }
