@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::Event;
-use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse_pieces};
+use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
 use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
@@ -46,7 +46,7 @@ pub(super) fn answer(
         .collect();
     let stating = found.iter().filter(|shown| !shown.hit.restates);
     let pieces = stating.flat_map(|shown| shown.hit.pieces.iter().map(|piece| (shown.hit.session, *piece)));
-    let kept = collapse_pieces(&same, pieces);
+    let kept = collapse(&same, pieces);
     let total = kept.len() as u64;
     let offset = super::offset(options.cursor.as_deref())?;
     let mut hits = Vec::new();
