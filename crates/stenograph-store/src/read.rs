@@ -63,7 +63,7 @@ impl RedactionSink for Masked<'_> {
     }
 }
 
-/// Reads a source once, in chunks, until `flow` stops the read. `progress` is told how many bytes were consumed.
+/// Reads a source once, in chunks, until `flow` stops the read. `progress` receives how many bytes were consumed.
 pub fn source<S: Sink>(
     source: &mut Source,
     format: &'static dyn Format,

@@ -51,7 +51,8 @@ impl<'a> Head<'a> {
     /// How much of a source is looked at.
     pub const SIZE_MAX: usize = 64 << 10;
 
-    /// How much of a first line is looked at: somebody may begin with a whole log file, and what a record is may stand at its end.
+    /// How much of a first line is looked at: a prompt may begin with a whole log file, and the type of the record may be at
+    /// its end.
     pub const LINE_SIZE_MAX: usize = 4 << 20;
 
     /// Reads as much as is looked at. After a failure `head` has what could be read.

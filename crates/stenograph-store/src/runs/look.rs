@@ -88,7 +88,7 @@ impl Look<'_> {
         let stated_ms = run.active_ms.filter(|active_ms| *active_ms <= self.now_ms.saturating_add(AHEAD_MAX_MS));
         // A record from the future counts as current.
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
-        // Nobody goes on with an answer in a context that nobody holds.
+        // No process continues an answer in a context that nobody has locked.
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
         let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
         let mut status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
