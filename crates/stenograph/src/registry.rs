@@ -37,6 +37,13 @@ impl Default for Registry {
     }
 }
 
+impl Default for &Registry {
+    /// All built-in formats.
+    fn default() -> Self {
+        Registry::built_in()
+    }
+}
+
 impl Registry {
     /// All built-in formats, for programs that add none.
     pub fn built_in() -> &'static Registry {

@@ -96,7 +96,10 @@ fn scan(
     input.read(&mut scanner, &progress, |_| Flow::Continue)?;
     let Scanner { found: more, name, session, .. } = scanner;
     let session_number = session.map_or(number, |session| *sessions.entry((agent, session)).or_insert(number));
-    let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
+    let row = SourceRow {
+        format: input.format.info().name.to_owned(),
+        ..SourceRow::new(path, stenograph::Registry::built_in())
+    };
     let session = IndexedSession::bare(agent, &name, path);
     let mut addresses = EventAddresses::default();
     found.extend(more.into_iter().map(|(hit, seen)| ShownHit {
