@@ -112,7 +112,7 @@ fn tell_trouble(watcher: &Watcher, runner: &mut dyn IndexRunner) -> bool {
     true
 }
 
-/// Repeated failures: each message is told once, and the pauses grow.
+/// Repeated failures: each message is printed once, and the pauses grow.
 #[derive(Debug, Default)]
 struct RepeatedFailure {
     message: Option<String>,

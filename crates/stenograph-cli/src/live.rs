@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph_store::discover::{FileId, FoundFile};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::runs;
@@ -95,7 +96,7 @@ pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
         let paths: HashSet<&Path> = found.iter().map(|file| file.path.as_path()).collect();
         let known: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
         let others = catalogue.existing_paths()?.into_iter().filter(|path| !paths.contains(path.as_path()));
-        let elsewhere: Vec<FoundFile> = others.filter_map(|path| FoundFile::at(&path)).collect();
+        let elsewhere: Vec<FoundFile> = others.filter_map(|path| FoundFile::at(&path, Registry::built_in())).collect();
         let elsewhere = elsewhere.into_iter();
         found.extend(elsewhere.filter(|file| !known.contains(&file.stat.id)));
         found.sort_by_key(|file| Reverse(file.stat.modified_ns));

@@ -300,7 +300,7 @@ impl Error {
     }
 
     /// The same error, if the rejected data may have been written anyway.
-    pub fn in_doubt(self) -> Error {
+    pub(crate) fn in_doubt(self) -> Error {
         Error { problem: Problem::InDoubt, ..self }
     }
 

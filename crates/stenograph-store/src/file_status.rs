@@ -78,10 +78,10 @@ impl FileStatus {
     }
 
     /// The status that was saved; `None` if another version saved it, or it is damaged.
-    pub fn restore(saved: &str) -> Option<FileStatus> {
+    pub fn restore(saved: &str, registry: &Registry) -> Option<FileStatus> {
         let SavedStatus { version, format, recording, run } = serde_json::from_str(saved).ok()?;
         let format = match format {
-            Some(name) => Some(Registry::built_in().named(&name)?),
+            Some(name) => Some(registry.named(&name)?),
             None => None,
         };
         (version == VERSION).then_some(FileStatus { format, recording, run })
@@ -210,13 +210,17 @@ mod tests {
         FileStatus::read(file.path(), &source, format).unwrap()
     }
 
+    fn restore(saved: &str) -> Option<FileStatus> {
+        FileStatus::restore(saved, Registry::built_in())
+    }
+
     const LINE: &str =
         "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"user\",\"content\":\"Fix it\",\"cwd\":\"/w\"}\n";
 
     #[test]
     fn a_status_that_is_saved_comes_back_unchanged() {
         let status = status_of(LINE);
-        let restored = FileStatus::restore(&status.save()).unwrap();
+        let restored = restore(&status.save()).unwrap();
         assert_eq!((restored.run, restored.recording), (status.run, status.recording));
         assert_eq!(restored.format.map(|format| format.info().name), Some("steno"));
     }
@@ -224,11 +228,11 @@ mod tests {
     #[test]
     fn a_status_of_another_version_or_a_damaged_one_is_ignored() {
         let saved = status_of(LINE).save();
-        assert!(FileStatus::restore(&saved.replace(VERSION, "0.0.9/1")).is_none());
-        assert!(FileStatus::restore(&saved.replace("\"steno\"", "\"unknown\"")).is_none());
-        assert!(FileStatus::restore(&saved[..saved.len() / 2]).is_none());
-        assert!(FileStatus::restore("").is_none());
-        assert!(FileStatus::restore("{}").is_none());
+        assert!(restore(&saved.replace(VERSION, "0.0.9/1")).is_none());
+        assert!(restore(&saved.replace("\"steno\"", "\"unknown\"")).is_none());
+        assert!(restore(&saved[..saved.len() / 2]).is_none());
+        assert!(restore("").is_none());
+        assert!(restore("{}").is_none());
     }
 
     #[test]

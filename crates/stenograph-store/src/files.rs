@@ -211,7 +211,7 @@ pub(crate) fn rewrite_from(files: &dyn Files, path: &Path, mut offset: u64) -> i
 }
 
 /// Truncates a file durably; removes it if nothing is left.
-pub fn truncate_durably(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
+pub(crate) fn truncate_durably(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     if length == 0 {
         files.remove(path)?;
         return files.sync_folder(folder_of(path));

@@ -149,7 +149,7 @@ pub fn read(parts: &RecordingParts, sink: &mut dyn Sink) -> Result<(), Error> {
 }
 
 /// The same, and also returns the number in the conversation for each event of each file.
-pub fn read_numbered(parts: &RecordingParts, sink: &mut dyn Sink) -> Result<EventNumbers, Error> {
+pub(crate) fn read_numbered(parts: &RecordingParts, sink: &mut dyn Sink) -> Result<EventNumbers, Error> {
     let alone = |path: &Path| {
         let journal = path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION);
         let document = path.with_extension("");

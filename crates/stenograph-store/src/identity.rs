@@ -31,7 +31,7 @@ pub(crate) fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String>
 }
 
 /// Reads the first records of a source until `is_enough`.
-pub fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_enough: impl Fn(&S) -> bool) {
+pub(crate) fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_enough: impl Fn(&S) -> bool) {
     const PIECE_SIZE: usize = 4 << 10;
     let mut reading = Reading::new(format, Wanted::All);
     // The reading is not ended: the last record of a head is most likely cut off.

@@ -57,7 +57,6 @@ mod writers;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};
-pub use identity::read_head;
 pub use output::{Existing, NewFile, NewFileOptions, Spool, SpooledInput, fresh_folder};
 pub use recorder::{Recorder, RecordingFiles, random_id};
 pub use source::{Passes, Source};

@@ -62,7 +62,7 @@ impl Lock {
     }
 
     /// Takes the lock beside a file as [`Lock::on`] does, and waits for a holder that needs only a moment.
-    pub fn wait_on(path: &Path) -> Result<Lock, Error> {
+    pub(crate) fn wait_on(path: &Path) -> Result<Lock, Error> {
         Lock::wait(&lock_path(&resolve_links(path))).map_err(|error| error.about_path(path))
     }
 

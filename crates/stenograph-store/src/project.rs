@@ -65,7 +65,7 @@ impl Project {
         self.remote.clone().unwrap_or_else(|| self.root().to_string_lossy().into_owned())
     }
 
-    /// The folder that stands for it: of a repository the main work tree, or a bare repository itself; otherwise the folder.
+    /// Its folder: of a repository the main work tree, or a bare repository itself; otherwise the folder.
     pub fn root(&self) -> &Path {
         match self.repository.as_deref() {
             Some(repository) if repository.ends_with(".git") => repository.parent().unwrap_or(repository),

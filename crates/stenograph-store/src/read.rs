@@ -63,7 +63,7 @@ impl RedactionSink for Masked<'_> {
     }
 }
 
-/// Reads a source once, in chunks, until `flow` stops the read. `progress` is told how many bytes were consumed.
+/// Reads a source once, in chunks, until `flow` stops the read. `progress` receives how many bytes were consumed.
 pub fn source<S: Sink>(
     source: &mut Source,
     format: &'static dyn Format,
@@ -75,7 +75,7 @@ pub fn source<S: Sink>(
 }
 
 /// Reads a source as [`source`] does, with its secrets masked if there is a redactor.
-pub fn source_masked<S: Sink>(
+pub(crate) fn source_masked<S: Sink>(
     source: &mut Source,
     format: &'static dyn Format,
     redactor: Option<&Redactor>,
@@ -119,7 +119,7 @@ pub fn file_from<S: Sink>(
 }
 
 /// Reads a file as [`file_from`] does, with its secrets masked if there is a redactor.
-pub fn file_from_masked<S: Sink>(
+pub(crate) fn file_from_masked<S: Sink>(
     path: &Path,
     format: &'static dyn Format,
     at: Span,

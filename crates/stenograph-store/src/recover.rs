@@ -184,7 +184,7 @@ const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// Whether a file is named like a journal.
-pub fn is_journal_name(path: &Path) -> bool {
+pub(crate) fn is_journal_name(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == JOURNAL_EXTENSION)
 }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::redact::{
     Finding, KnownSecrets, RecordSyntax, RedactionReport, RedactionSink, Redactor, SourceRedactor,
@@ -184,7 +183,7 @@ fn search(
     (size, _): &(u64, i64),
     redactor: &Redactor,
 ) -> Result<KnownSecrets, Error> {
-    let Some(format) = Registry::built_in().named(&row.format) else { return Ok(KnownSecrets::default()) };
+    let Some(format) = row.known_format() else { return Ok(KnownSecrets::default()) };
     let grown = before.filter(|(before, _)| row.access == Access::ByRecord && before < size && *before > 0);
     if let Some((before, _)) = grown {
         let unreadable = |error| Error::at(&row.path, Problem::Unreadable, error);

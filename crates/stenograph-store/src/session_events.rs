@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::model::Event;
 use stenograph::read::Sink;
@@ -51,7 +50,7 @@ impl SessionEvents {
             Some(agent) => row.thread.as_deref() == Some(agent) && row.copy_of.is_none() && row.covered_by.is_none(),
         };
         let row = sources.iter().find(is_it)?.clone();
-        let format = Registry::built_in().named(&row.format)?;
+        let format = row.known_format()?;
         let parts = session_files::parts_of(&row, sources);
         Some(SessionEvents { row, parts, format, redactor: None })
     }

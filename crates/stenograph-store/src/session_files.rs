@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::Registry;
 use stenograph::format::Format;
 
 use crate::files::folder_of;
@@ -125,7 +124,7 @@ fn covers(one: &SourceRow, other: &SourceRow) -> bool {
 
 /// The agent of a source's format.
 pub(crate) fn agent(row: &SourceRow) -> Option<&'static str> {
-    Registry::built_in().named(&row.format).map(|format| format.info().agent)
+    row.known_format().map(|format| format.info().agent)
 }
 
 /// Whether a file is the journal of a document.
@@ -212,6 +211,7 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<RecordingPart
 mod tests {
     use super::*;
     use crate::index::catalogue::SourceSummary;
+    use stenograph::Registry;
     use stenograph::model::SessionHeader;
 
     fn row(id: SourceId, path: &str, format: &str, messages: u64) -> SourceRow {
@@ -223,7 +223,13 @@ mod tests {
         };
         let summary = SourceSummary { header, messages, ..SourceSummary::default() };
         let coverage = Coverage::of(Registry::built_in().named(format).unwrap());
-        let mut row = SourceRow { id, format: format.to_owned(), coverage, summary, ..SourceRow::new(Path::new(path)) };
+        let mut row = SourceRow {
+            id,
+            format: format.to_owned(),
+            coverage,
+            summary,
+            ..SourceRow::new(Path::new(path), Registry::built_in())
+        };
         row.stamp.changed = id;
         row
     }

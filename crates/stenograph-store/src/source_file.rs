@@ -1,7 +1,6 @@
 //! Detects the format of a file, how certain that is, and how its records are reached. The index, `follow`, the archive and the
 //! commands all use this file. It reads no events.
 
-use stenograph::Registry;
 use stenograph::format::{Format, Head, Sniff, is_proven};
 use stenograph::frame::is_lines;
 
@@ -46,7 +45,7 @@ pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], pl
     if let Some(format) = likely.take(1).find(|format| is_proven(*format, head)) {
         return Some(Recognized::certain(format));
     }
-    let (sniff, claimants) = Registry::built_in().claims(head);
+    let (sniff, claimants) = place.registry.claims(head);
     let is_claimant = |format: &&'static dyn Format| claimants.iter().any(|other| is_same(*other, *format));
     if sniff == Sniff::Certain
         && let [format] = claimants.as_slice()

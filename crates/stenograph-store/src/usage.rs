@@ -16,7 +16,7 @@ use stenograph::ledger::{CallDetail, Ledger, LedgerBuilder, RecordingPart, Sourc
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{FileId, FoundFile, Places, Stat, discover, path_hints};
+use crate::discover::{FileId, FoundFile, Places, Stat, discover, registry_path_hints};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, FileStamp, Gone, IndexedSession, KnownFile, LedgerPages, SourcePages};
 use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
@@ -212,9 +212,10 @@ struct Surveyed {
 }
 
 /// The files that may be sources, and warnings about inaccessible folders.
-fn discover_files(places: Option<&Places>) -> (Vec<FoundFile>, Vec<Warning>) {
+fn discover_files(request: &UsageRequest<'_>) -> (Vec<FoundFile>, Vec<Warning>) {
     let mut found = Vec::new();
-    let warnings = places.map(|places| discover(places, &mut |file: FoundFile| found.push(file)));
+    let places = request.places.map(|places| places.clone().with_registry(request.store.registry()));
+    let warnings = places.map(|places| discover(&places, &mut |file: FoundFile| found.push(file)));
     (found, warnings.unwrap_or_default())
 }
 
@@ -234,7 +235,8 @@ fn known_elsewhere(
     let known = stamps.as_ref().unwrap_or(known).iter().filter(|(_, known)| known.gone == Gone::There);
     let is_below = |path: &Path| request.below.is_empty() || request.below.iter().any(|below| path.starts_with(below));
     let paths = known.map(|(path, _)| path.as_path()).filter(|path| is_below(path));
-    Ok(paths.filter_map(FoundFile::at).filter(|file| !found.contains(&file.stat.id)).collect())
+    let at = |path| FoundFile::at(path, request.store.registry());
+    Ok(paths.filter_map(at).filter(|file| !found.contains(&file.stat.id)).collect())
 }
 
 /// The archive, and its copies of the named files that are gone; `None` if none is gone.
@@ -255,9 +257,10 @@ fn survey(
     catalogue: Option<&Catalogue>,
     report: &mut UsageRunReport,
 ) -> Result<Surveyed, Error> {
+    let hints_of = |path: &Path| registry_path_hints(request.store.registry(), path);
     // The two are independent, and both take time.
     let ((found, warnings), snapshot) = std::thread::scope(|scope| {
-        let walking = scope.spawn(|| discover_files(request.places));
+        let walking = scope.spawn(|| discover_files(request));
         let snapshot = catalogue.map(IndexSnapshot::of).transpose();
         (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), snapshot)
     });
@@ -268,7 +271,7 @@ fn survey(
         // A file that is gone may be in the archive.
         let Ok(stat) = Stat::of(path) else { continue };
         let (size, changed) = (stat.size, stat.modified_ns);
-        jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: path_hints(path), grown: None });
+        jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: hints_of(path), grown: None });
     }
     let named = archived_files(request)?;
     if let Some((archive, copies)) = named {
@@ -283,7 +286,7 @@ fn survey(
     let elsewhere = known_elsewhere(&found, &known, request)?;
     for FoundFile { path, stat, hints } in found.into_iter().chain(elsewhere) {
         // A folder that the user names may be part of an agent's home.
-        let hints = if hints.session.is_some() { hints } else { path_hints(&path) };
+        let hints = if hints.session.is_some() { hints } else { hints_of(&path) };
         let stamp = FileStamp::from(stat);
         let is_known = |known: &KnownFile| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         let (size, changed) = (stamp.size, stamp.changed);
@@ -359,7 +362,7 @@ fn read_all(
         ..IndexProgress::default()
     };
     let work = |sender: SyncSender<(usize, Result<JobOutcome, Error>)>| {
-        let mut hand = ThreadState::default();
+        let mut hand = ThreadState::new(request.store.registry());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(at) else { break };

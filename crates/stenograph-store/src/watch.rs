@@ -198,7 +198,7 @@ fn as_reported(excluded: &[PathBuf], folders: &[PathBuf]) -> Vec<PathBuf> {
 /// finds their files too.
 fn folders(places: &Places) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = places.folders.clone();
-    for home in stenograph::formats::FORMATS.iter().flat_map(|format| format.info().homes) {
+    for home in places.registry.formats().flat_map(|format| format.info().homes) {
         let pattern = home.find(['*', '<']).unwrap_or(home.len());
         let Some((literal, _)) = home.get(..pattern).and_then(|literal| literal.rsplit_once('/')) else { continue };
         if home.starts_with(['~', '{']) {

@@ -6,9 +6,19 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use stenograph::Registry;
+use stenograph::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use stenograph::frame::Record;
+use stenograph::model::{Body, Content, Event, Outline, Role};
+use stenograph::query::{Query, Today};
+use stenograph::read::{Reader, Sink};
+use stenograph::text::Text;
+use stenograph::write::{Writer, WriterOutput};
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
+use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
 use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use stenograph_store::source_file::Access;
 
@@ -112,4 +122,82 @@ fn the_path_decides_what_the_first_line_leaves_open() {
     assert_eq!(ground.source(&path).format, "claude-events");
     ground.append("app/.goodvibes/transcripts/s1/a1.jsonl", EVENT);
     assert_eq!(ground.index().grown, 1);
+}
+
+/// A format of a program's own: `user> hello`.
+struct Prompts;
+
+static PROMPTS: FormatInfo = FormatInfo {
+    name: "prompts",
+    agent: "prompts",
+    title: "Lines of a terminal",
+    extension: "prompts",
+    homes: &["~/.prompts/<session>.prompts"],
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    ..FormatInfo::BLANK
+};
+
+impl Format for Prompts {
+    fn info(&self) -> &'static FormatInfo {
+        &PROMPTS
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        if head.text().starts_with("user> ") { Sniff::Certain } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(Prompts)
+    }
+
+    fn writer(&self, _outline: &Outline) -> Box<dyn Writer> {
+        Box::new(Prompts)
+    }
+}
+
+impl Reader for Prompts {
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
+        let (role, text) = match record.bytes.strip_prefix(b"user> ") {
+            Some(text) => (Role::User, text),
+            None => (Role::Assistant, record.bytes),
+        };
+        let body = Body::Message { role, content: Content::Text(Text::from_bytes(text)) };
+        out.event(&Event { at: Some(record.at), ..Event::new(body) });
+    }
+}
+
+impl Writer for Prompts {
+    fn record(&mut self, _events: &[Event<'_>], _out: &mut WriterOutput) {}
+}
+
+#[test]
+fn a_format_that_a_program_adds_is_indexed_found_and_read() {
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::default().with(&Prompts));
+    let ground = Ground::new();
+    let path = ground.append(".prompts/leap-years.prompts", "user> Is 1900 a leap year?\nNo, a walrus knows that.\n");
+    assert_eq!(ground.index().added, 0, "the built-in formats do not have it");
+    let ground = Ground { store: Store::with_registry(ground.store.folder(), &REGISTRY), ..ground };
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    assert_eq!(ground.index().added, 1);
+    let row = ground.source(&path);
+    assert_eq!((row.format.as_str(), row.known_format().unwrap().info().name), ("prompts", "prompts"));
+    assert_eq!(ground.sessions().iter().map(|session| session.name.as_str()).collect::<Vec<_>>(), ["leap-years"]);
+    let mut searcher = ground.store.searcher().unwrap();
+    let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
+    let query = Query::parse("walrus", &today).unwrap();
+    let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 10, within: None };
+    let hits = searcher.find(&request).unwrap().hits;
+    let mut found = Vec::new();
+    searcher
+        .read_each(&hits, EntryDetail::Texts, &mut |_, read| found.push(read.unwrap().1.pieces().join(" ")))
+        .unwrap();
+    assert_eq!(found, ["No, a walrus knows that."]);
+    // The file grows, and the format of the row is resolved with the same registry.
+    ground.append(".prompts/leap-years.prompts", "user> And 2000?\nYes.\n");
+    assert_eq!(ground.index().grown, 1);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(ground.index().gone, 1);
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    ground.index();
+    assert_eq!(ground.sessions()[0].messages, 4, "the archive has it, and the store knows how to read it");
 }

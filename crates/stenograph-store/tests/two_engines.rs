@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::Event;
-use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse_pieces};
+use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse};
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::IndexedSession;
@@ -93,7 +93,7 @@ fn shown(found: &[Found]) -> Vec<(i64, u64, usize)> {
     let same: Vec<Same<i64>> = found.iter().map(|found| found.same).collect();
     let stating = found.iter().filter(|found| !found.same.restates);
     let pieces = stating.flat_map(|found| found.pieces.iter().map(|piece| (found.same.session, *piece)));
-    let shown = collapse_pieces(&same, pieces);
+    let shown = collapse(&same, pieces);
     shown.iter().map(|shown| (found[shown.hit].source, found[shown.hit].event, shown.copies.len())).collect()
 }
 

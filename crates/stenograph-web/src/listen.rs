@@ -24,9 +24,9 @@ const CONNECTIONS_MAX: usize = 256;
 /// How long idle connections may stay open at the end.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Whether a server goes on.
+/// Whether a server continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoesOn {
+pub enum KeepServing {
     Yes,
     /// It accepts no request, and ends when the answers in progress are sent.
     UntilAnswered,
@@ -34,7 +34,7 @@ pub enum GoesOn {
     No,
 }
 
-/// When a server is asked whether it goes on.
+/// When a server checks whether it continues.
 #[derive(Debug)]
 pub enum Checks {
     /// At every interval.
@@ -68,7 +68,7 @@ pub async fn run<E>(
     mut checks: Checks,
     mut events: mpsc::UnboundedReceiver<E>,
     report: &mut dyn FnMut(E),
-    check: &mut dyn FnMut() -> GoesOn,
+    check: &mut dyn FnMut() -> KeepServing,
 ) -> io::Result<()> {
     let (end, mut ends) = watch::channel(());
     let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
@@ -86,12 +86,12 @@ pub async fn run<E>(
             Some(event) = events.recv() => report(event),
             ended = &mut served => { ended?; break }
             () = checks.next(&mut interval, ending.is_some()) => {
-                let goes_on = check();
-                if ending.is_none() && goes_on != GoesOn::Yes {
+                let keep_serving = check();
+                if ending.is_none() && keep_serving != KeepServing::Yes {
                     ending = Some(Instant::now());
                     let _ = end.send(());
                 }
-                if goes_on == GoesOn::No && ending.is_some_and(|since| since.elapsed() > GRACE) {
+                if keep_serving == KeepServing::No && ending.is_some_and(|since| since.elapsed() > GRACE) {
                     break;
                 }
             }

@@ -37,6 +37,13 @@ impl Default for Registry {
     }
 }
 
+impl Default for &Registry {
+    /// All built-in formats.
+    fn default() -> Self {
+        Registry::built_in()
+    }
+}
+
 impl Registry {
     /// All built-in formats, for programs that add none.
     pub fn built_in() -> &'static Registry {
@@ -79,7 +86,7 @@ impl Registry {
 
     /// The format of a source that begins with `head` and continues with `rest`. If the first line is too long for a head and shows no
     /// format, the lines after it decide.
-    pub fn detect_source(&self, head: &[u8], rest: &mut dyn io::Read) -> io::Result<Detected> {
+    pub(crate) fn detect_source(&self, head: &[u8], rest: &mut dyn io::Read) -> io::Result<Detected> {
         match self.detect(head) {
             Detected::Unknown => {
                 let later = Head::after_long_line(head, rest)?;

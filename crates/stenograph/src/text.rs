@@ -180,7 +180,7 @@ impl<'a> From<Str<'a>> for Text<'a> {
 }
 
 /// Appends `text` with JSON's escapes, without quotes.
-pub fn escape_into(text: &str, out: &mut String) {
+pub(crate) fn escape_into(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
         let (plain, special) = rest.split_at(plain_length(rest.as_bytes()));
@@ -242,7 +242,7 @@ pub fn one_line(text: &str, length_max: usize) -> String {
 }
 
 /// Keeps the last stated value. An empty one states nothing.
-pub fn keep_last<S>(last: &mut Option<S>, stated: Option<&str>)
+pub(crate) fn keep_last<S>(last: &mut Option<S>, stated: Option<&str>)
 where
     S: std::ops::Deref<Target = str> + for<'s> From<&'s str>,
 {

@@ -1,6 +1,6 @@
-//! The fold `SessionTurns`: what a person asks, and everything up to the next time a person asks. It follows one conversation. Which messages a
-//! person typed [`UserMessage`] decides, what came of calls [`Calls`](crate::calls::Calls), and tokens the ledger, so that each
-//! response counts once.
+//! The fold `SessionTurns`: what a person asks, and everything up to the next time a person asks. It follows one conversation.
+//! [`UserMessage`] decides which messages a person typed, [`Calls`](crate::calls::Calls) which calls failed, and the ledger
+//! counts the tokens of each response once.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,10 +50,7 @@ impl Default for SessionTurns {
 impl SessionTurns {
     /// Takes the next event of the conversation, and what it means for the calls. Returns the turn that ended before it.
     pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: EventPlace) -> Option<SessionTurn> {
-        let ended = match UserMessage::of(event).is_some_and(UserMessage::begins_turn) {
-            true if !event.restates => self.begin(event, place),
-            _ => None,
-        };
+        let ended = if begins_turn(event) && !event.restates { self.begin(event, place) } else { None };
         self.counting.add(event);
         let turn = self.turn.as_mut()?;
         turn.to = place;
@@ -89,6 +86,11 @@ impl SessionTurns {
         self.turn = Some(SessionTurn { from: place, to: place, asked, ..SessionTurn::default() });
         ended
     }
+}
+
+/// Whether a person begins a turn with this event, unless the event only repeats another one.
+pub(crate) fn begins_turn(event: &Event<'_>) -> bool {
+    UserMessage::of(event).is_some_and(UserMessage::begins_turn)
 }
 
 #[cfg(test)]

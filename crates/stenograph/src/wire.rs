@@ -4,7 +4,8 @@
 mod read;
 mod write;
 
-pub use read::{add_unknown_fields, problem, read};
+pub(crate) use read::add_unknown_fields;
+pub use read::{problem, read};
 pub use write::{event, event_at, note, write_event};
 pub(crate) use write::{span, usage};
 

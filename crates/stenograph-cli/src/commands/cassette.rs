@@ -117,7 +117,7 @@ fn serve(options: &Options, tape: Tape, form: OutputForm, output: &mut Output<'_
     let answers = tape.answers().len();
     let served = stenograph_web::Options {
         port: options.port,
-        manner: if options.strict { MatchMode::Strict } else { MatchMode::Lenient },
+        matching: if options.strict { MatchMode::Strict } else { MatchMode::Lenient },
         pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
         until: if options.once { Until::Played } else { Until::Stopped },
         stop,

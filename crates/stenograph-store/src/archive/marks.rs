@@ -14,10 +14,10 @@ use crate::error::{Error, Problem};
 pub const TITLE_LENGTH_MAX: usize = 200;
 
 /// The most characters of a tag: more than anybody types.
-pub const TAG_LENGTH_MAX: usize = 64;
+pub(crate) const TAG_LENGTH_MAX: usize = 64;
 
 /// The most tags of a session, so that a list of sessions stays small.
-pub const TAGS_MAX: usize = 32;
+pub(crate) const TAGS_MAX: usize = 32;
 
 /// The most bytes of a note: a page of text. Each change of a session writes all of its marks to the log.
 pub const NOTE_SIZE_MAX: usize = 4 << 10;
@@ -114,7 +114,7 @@ fn lower(text: &str) -> String {
 }
 
 /// Whether a text can be a tag. A query must be able to name it: no spaces, and no characters of the query's grammar.
-pub fn is_tag(text: &str) -> bool {
+pub(crate) fn is_tag(text: &str) -> bool {
     let is_allowed =
         |char: char| !char.is_whitespace() && !char.is_control() && !matches!(char, ',' | '"' | '*' | '(' | ')' | '\\');
     !text.is_empty() && !text.starts_with('-') && text.chars().count() <= TAG_LENGTH_MAX && text.chars().all(is_allowed)

@@ -42,10 +42,8 @@ use state::{ArchiveState, CopyState};
 
 pub use block::Damage;
 pub use forgotten::ForgottenState;
-pub use marks::{
-    EventKey, MarkChange, Marks, NOTE_SIZE_MAX, NOTES_MAX, SessionKey, SessionNote, TAG_LENGTH_MAX, TAGS_MAX,
-    TITLE_LENGTH_MAX, is_tag,
-};
+pub(crate) use marks::is_tag;
+pub use marks::{EventKey, MarkChange, Marks, NOTE_SIZE_MAX, NOTES_MAX, SessionKey, SessionNote, TITLE_LENGTH_MAX};
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
 pub use repair::Repaired;

@@ -25,7 +25,7 @@ impl ArchiveWriter {
 
     /// Opens the archive as [`ArchiveWriter::open`] does. If another process writes to it, waits some seconds: marking a session
     /// takes only a moment.
-    pub fn open_when_free(files: Arc<dyn Files>, folder: &Path) -> Result<ArchiveWriter, Error> {
+    pub(crate) fn open_when_free(files: Arc<dyn Files>, folder: &Path) -> Result<ArchiveWriter, Error> {
         create(files.as_ref(), folder)?;
         let lock = Lock::wait_on(&log_path(folder))?;
         ArchiveWriter::locked(files, folder, lock)

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use stenograph::Registry;
 use stenograph::format::Format;
 
 use crate::tail::Warning;
@@ -28,12 +29,21 @@ pub struct Places {
     pub folders: Vec<PathBuf>,
     /// Folders with copies of other files, which are not walked: the store's own.
     pub excluded: Vec<PathBuf>,
+    /// The formats whose sources are wanted.
+    pub registry: &'static Registry,
 }
 
 impl Places {
-    /// The homes of agents on this machine.
+    /// The homes of agents on this machine, for the built-in formats.
     pub fn of(machine: Machine) -> Places {
-        Places { machine, projects: Vec::new(), folders: Vec::new(), excluded: Vec::new() }
+        let (projects, folders, excluded) = (Vec::new(), Vec::new(), Vec::new());
+        Places { machine, projects, folders, excluded, registry: Registry::built_in() }
+    }
+
+    /// The same places, for the formats of a registry.
+    #[must_use]
+    pub fn with_registry(self, registry: &'static Registry) -> Places {
+        Places { registry, ..self }
     }
 
     /// A folder that serves as the home folder and is walked whole.
@@ -55,14 +65,17 @@ pub struct FoundFile {
 
 impl FoundFile {
     /// The file at a path, wherever it is; `None` if none is there.
-    pub fn at(path: &Path) -> Option<FoundFile> {
-        Some(FoundFile { path: path.to_owned(), stat: Stat::of(path).ok()?, hints: path_hints(path) })
+    pub fn at(path: &Path, registry: &'static Registry) -> Option<FoundFile> {
+        let hints = registry_path_hints(registry, path);
+        Some(FoundFile { path: path.to_owned(), stat: Stat::of(path).ok()?, hints })
     }
 }
 
 /// What the path of a file suggests. The content has precedence.
 #[derive(Clone, Debug, Default)]
 pub struct PathHints {
+    /// The formats that it may have.
+    pub registry: &'static Registry,
     /// Its format, if the place belongs to one. Otherwise the content must decide.
     pub format: Option<&'static dyn Format>,
     /// The format with this layout of files, if the path alone does not prove it: the names below count if the content turns
@@ -149,9 +162,14 @@ pub(crate) fn discover_all(
     walk::walk(places, ignored, each)
 }
 
-/// What the path of one file suggests, without accessing the file or its surroundings.
+/// What the path of one file suggests about the built-in formats, without accessing the file or its surroundings.
 pub fn path_hints(path: &Path) -> PathHints {
-    walk::path_hints(path)
+    registry_path_hints(Registry::built_in(), path)
+}
+
+/// Like [`path_hints`], for the formats of a registry.
+pub fn registry_path_hints(registry: &'static Registry, path: &Path) -> PathHints {
+    walk::path_hints(registry, path)
 }
 
 #[cfg(test)]

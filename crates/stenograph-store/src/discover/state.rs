@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use stenograph::Registry;
+
 use super::PathHints;
 use super::pattern::Names;
 use super::trie::{Leaf, PlaceEvidence, TriePosition};
@@ -41,7 +43,13 @@ impl WalkState {
     }
 
     /// What a file at the end of the path is.
-    pub(super) fn named(&self, leaf: Leaf, within: Option<&Arc<Path>>, names: Names<'_>) -> PathHints {
+    pub(super) fn named(
+        &self,
+        registry: &'static Registry,
+        leaf: Leaf,
+        within: Option<&Arc<Path>>,
+        names: Names<'_>,
+    ) -> PathHints {
         let given = |known: &Option<Arc<str>>, name: Option<&str>| name.or(known.as_deref()).map(str::to_owned);
         let (is_proof, is_project) = match leaf.evidence {
             PlaceEvidence::Home => (true, false),
@@ -50,6 +58,7 @@ impl WalkState {
             PlaceEvidence::Like => (false, false),
         };
         PathHints {
+            registry,
             format: is_proof.then_some(leaf.format),
             like: Some(leaf.format),
             session: given(&self.session, names.session),

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph::format::Format;
-use stenograph::formats::FORMATS;
 
 use super::Places;
 use super::machine::{self, Machine, PlaceStart};
@@ -107,6 +107,8 @@ impl Trie {
 /// The trie of the places, and where to start in it.
 #[derive(Debug)]
 pub(super) struct HomeTrie {
+    /// The formats whose homes these are.
+    pub registry: &'static Registry,
     /// The trie.
     pub trie: Trie,
     /// Folders of this machine, and the position for each.
@@ -122,8 +124,9 @@ impl HomeTrie {
     pub(super) fn of(places: &Places) -> HomeTrie {
         let mut trie = Trie::default();
         let (project, anywhere) = (trie.root(), trie.root());
-        let mut map = HomeTrie { trie, bases: Vec::new(), project, anywhere };
-        let homes = FORMATS.iter().flat_map(|format| format.info().homes.iter().map(|home| (*format, *home)));
+        let mut map = HomeTrie { registry: places.registry, trie, bases: Vec::new(), project, anywhere };
+        let formats = places.registry.formats();
+        let homes = formats.flat_map(|format| format.info().homes.iter().map(move |home| (format, *home)));
         for (order, (format, home)) in homes.enumerate() {
             map.add(places, home, &|evidence| Leaf { format, evidence, order });
         }

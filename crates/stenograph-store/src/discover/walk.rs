@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
-use stenograph::formats::FORMATS;
+use stenograph::Registry;
 
 use super::pattern::{Names, Pattern};
 use super::state::WalkState;
@@ -62,7 +62,7 @@ pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut d
     let mut walk = Walker {
         map: &map,
         home: places.machine.home.as_deref().map(absolute),
-        endings: endings(),
+        endings: endings(places.registry),
         excluded: places.excluded.iter().filter_map(|path| folder_id(path)).collect(),
         files: HashSet::new(),
         folders: HashSet::new(),
@@ -84,12 +84,20 @@ pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut d
 }
 
 /// What the path of one file suggests, wherever agents keep their homes: any folder may serve as a home folder or a project.
-pub(super) fn path_hints(path: &Path) -> PathHints {
-    static ANYWHERE: OnceLock<HomeTrie> = OnceLock::new();
-    let map = ANYWHERE.get_or_init(|| HomeTrie::of(&Places::of(Machine::rooted(PathBuf::new()))));
+pub(super) fn path_hints(registry: &'static Registry, path: &Path) -> PathHints {
+    static BUILT_IN: OnceLock<HomeTrie> = OnceLock::new();
+    let make = || HomeTrie::of(&Places::of(Machine::rooted(PathBuf::new())).with_registry(registry));
+    match std::ptr::eq(registry, Registry::built_in()) {
+        true => hints_by(BUILT_IN.get_or_init(make), path),
+        false => hints_by(&make(), path),
+    }
+}
+
+fn hints_by(map: &HomeTrie, path: &Path) -> PathHints {
     let path = absolute(path);
     let (mut states, mut folder) = (Vec::new(), PathBuf::new());
-    let Some(name) = path.file_name() else { return PathHints::default() };
+    let no_hints = || PathHints { registry: map.registry, ..PathHints::default() };
+    let Some(name) = path.file_name() else { return no_hints() };
     for step in path.parent().into_iter().flat_map(Path::components) {
         let within: Arc<Path> = Arc::from(folder.as_path());
         if let Component::Normal(step) = step {
@@ -99,7 +107,7 @@ pub(super) fn path_hints(path: &Path) -> PathHints {
         states.push(WalkState::new(map.anywhere, &Arc::from(folder.as_path())));
     }
     best_hints(map, &Arc::from(folder.as_path()), without_compression(&name.to_string_lossy()), &states)
-        .unwrap_or_default()
+        .unwrap_or_else(no_hints)
 }
 
 /// A file name without the extension of its compression.
@@ -120,7 +128,7 @@ fn best_hints(map: &HomeTrie, folder: &Arc<Path>, name: &str, states: &[WalkStat
         }
     }
     let (leaf, state, pattern, names) = best?;
-    Some(state.named(leaf, pattern.literal().is_none().then_some(folder), names))
+    Some(state.named(map.registry, leaf, pattern.literal().is_none().then_some(folder), names))
 }
 
 /// The positions that a name leads to.
@@ -138,9 +146,9 @@ fn next(map: &HomeTrie, folder: &Arc<Path>, name: &str, states: &[WalkState]) ->
 }
 
 /// The extensions that a source may have.
-fn endings() -> Vec<String> {
+fn endings(registry: &Registry) -> Vec<String> {
     let last = |ending: &str| ending.rsplit('.').next().unwrap_or_default().to_owned();
-    let mut endings: Vec<String> = FORMATS.iter().map(|format| last(format.info().extension)).collect();
+    let mut endings: Vec<String> = registry.formats().map(|format| last(format.info().extension)).collect();
     endings.push(recover::JOURNAL_EXTENSION.to_owned());
     endings.sort();
     endings.dedup();
@@ -200,7 +208,7 @@ impl Walker<'_> {
     /// Walks a folder whole.
     fn whole(&mut self, folder: &Path) {
         match fs::metadata(folder) {
-            Ok(metadata) if metadata.is_file() => self.file(folder, &metadata, PathHints::default()),
+            Ok(metadata) if metadata.is_file() => self.file(folder, &metadata, self.no_hints()),
             Ok(_) => self.folder(folder, &[], WalkReach::Whole(0)),
             // A place that the user named should exist.
             Err(error) => self.warning(folder, &unreadable(&error)),
@@ -338,7 +346,12 @@ impl Walker<'_> {
         }
         let ending = without_compression.rsplit_once('.')?.1;
         let known = self.endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
-        (known && reach != WalkReach::Homes).then(PathHints::default)
+        (known && reach != WalkReach::Homes).then(|| self.no_hints())
+    }
+
+    /// What a path suggests that is not in a home.
+    fn no_hints(&self) -> PathHints {
+        PathHints { registry: self.map.registry, ..PathHints::default() }
     }
 
     fn file(&mut self, path: &Path, metadata: &fs::Metadata, hints: PathHints) {

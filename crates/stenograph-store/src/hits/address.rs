@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use stenograph::Registry;
 use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::resume::sh_word;
@@ -60,7 +59,7 @@ impl EventAddresses {
     ) -> Result<ShowAddress, Error> {
         let is_main = |(session, _): &(&IndexedSession, &str)| session.path == source.path;
         // A log is not a session: its name may be a prefix of a session's name.
-        let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+        let is_log = source.known_format().is_some_and(|format| format.info().traits.log);
         let named = named.filter(|_| !is_log);
         if version.is_some() {
             // A version of a file is read alone.

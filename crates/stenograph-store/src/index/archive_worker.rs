@@ -226,7 +226,7 @@ impl ArchiveReader {
         let mut gone_copies = self.archive.copies().filter(|copy| {
             !known.contains(copy.path.as_os_str())
                 && is_missing(&copy.path)
-                && stenograph::Registry::built_in().named(&copy.label.format).is_some()
+                && catalogue.registry().named(&copy.label.format).is_some()
         });
         if let Some(copy) = gone_copies.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
             drop(copy);

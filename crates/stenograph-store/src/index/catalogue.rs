@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use stenograph::Registry;
 
 pub use batch::DivergedCopy;
 pub use ledger::{LedgerPages, SourcePages};
@@ -30,6 +31,7 @@ use crate::{Error, Place, Problem};
 pub struct Catalogue {
     connection: Connection,
     path: PathBuf,
+    registry: &'static Registry,
 }
 
 /// The result of opening a catalogue file.
@@ -46,31 +48,31 @@ pub enum OpenedCatalogue {
 }
 
 impl Catalogue {
-    /// Opens an existing catalogue.
-    pub fn open(path: &Path) -> Result<OpenedCatalogue, Error> {
+    /// Opens an existing catalogue. Its sources have formats of this registry.
+    pub fn open(path: &Path, registry: &'static Registry) -> Result<OpenedCatalogue, Error> {
         if !path.exists() {
             return Ok(OpenedCatalogue::Missing);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Catalogue::checked(path, flags)
+        Catalogue::checked(path, flags, registry)
     }
 
     /// Opens or creates a catalogue for writing. The caller must hold the index's lock.
-    pub fn create(path: &Path) -> Result<OpenedCatalogue, Error> {
+    pub fn create(path: &Path, registry: &'static Registry) -> Result<OpenedCatalogue, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Catalogue::checked(path, flags)
+        Catalogue::checked(path, flags, registry)
     }
 
-    fn checked(path: &Path, flags: OpenFlags) -> Result<OpenedCatalogue, Error> {
+    fn checked(path: &Path, flags: OpenFlags, registry: &'static Registry) -> Result<OpenedCatalogue, Error> {
         let place = Place::Path(path.to_owned());
-        match Catalogue::prepared(path, flags) {
+        match Catalogue::prepared(path, flags, registry) {
             Ok(opened) => Ok(opened),
             Err(error) if is_damage(&error) => Ok(OpenedCatalogue::Unusable(format!("it is damaged ({error})"))),
             Err(error) => Err(database_error(&place, &error)),
         }
     }
 
-    fn prepared(path: &Path, flags: OpenFlags) -> rusqlite::Result<OpenedCatalogue> {
+    fn prepared(path: &Path, flags: OpenFlags, registry: &'static Registry) -> rusqlite::Result<OpenedCatalogue> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         // Before the first setting, because setting the journal mode writes to an empty file.
@@ -97,7 +99,12 @@ impl Catalogue {
         // Detects a damaged file now, not in the middle of a search.
         let _: i64 = connection.query_row("SELECT batch + commits FROM state", [], |row| row.get(0))?;
         connection.set_prepared_statement_cache_capacity(64);
-        Ok(OpenedCatalogue::Current(Catalogue { connection, path: path.to_owned() }))
+        Ok(OpenedCatalogue::Current(Catalogue { connection, path: path.to_owned(), registry }))
+    }
+
+    /// The formats that its sources may have.
+    pub(crate) fn registry(&self) -> &'static Registry {
+        self.registry
     }
 
     /// The number of the last committed batch.

@@ -39,9 +39,9 @@ impl IndexRun<'_> {
         seen_keys: &mut HashSet<u64>,
         report: &mut IndexReport,
     ) -> Result<(), Error> {
-        let Some(format) = stenograph::Registry::built_in().named(&row.format) else { return Ok(()) };
+        let Some(format) = row.known_format() else { return Ok(()) };
         let doc_group = self.catalogue.new_doc_group()?;
-        let fresh = SourceRow { doc_group, ..SourceRow::new(&row.path) };
+        let fresh = SourceRow { doc_group, ..SourceRow::new(&row.path, row.registry) };
         let writer = self.take_writer()?;
         let mut vanished = RemovedEvents {
             event_indexer: EventIndexer::resumed(&writer, format, self.batch, &fresh, CountingState::default()),
@@ -72,7 +72,7 @@ impl IndexRun<'_> {
             self.archive()?.copies().into_iter().filter(|copy| copy.versions.len() > 1).collect();
         for copy in copies {
             let Some(row) = self.catalogue.source_at(&copy.path)?.filter(|row| row.copy_of.is_none()) else { continue };
-            let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
+            let Some(format) = row.known_format() else { continue };
             let mut seen_keys = HashSet::new();
             let mut keys =
                 KeyCollector { entry_builder: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };

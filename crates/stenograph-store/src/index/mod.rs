@@ -24,6 +24,8 @@ mod text;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
+
 use catalogue::{Catalogue, OpenedCatalogue};
 pub(crate) use change::is_unchanged;
 pub use marks::MarkedSession;
@@ -43,12 +45,24 @@ use seal::{Compare, Part, Seal};
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    registry: &'static Registry,
 }
 
 impl Store {
-    /// The store in this folder, which may not exist yet.
+    /// The store in this folder, which may not exist yet, for sources of the built-in formats.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
-        Store { folder: folder.into() }
+        Store::with_registry(folder, Registry::built_in())
+    }
+
+    /// The store in this folder, for sources of the formats in this registry. Indexing and counting usage look for sources of
+    /// these formats, whatever registry the places have.
+    pub fn with_registry(folder: impl Into<PathBuf>, registry: &'static Registry) -> Store {
+        Store { folder: folder.into(), registry }
+    }
+
+    /// The formats that the store knows.
+    pub fn registry(&self) -> &'static Registry {
+        self.registry
     }
 
     /// The store's folder.
@@ -77,7 +91,7 @@ impl Store {
     /// Opens the catalogue for queries.
     pub fn catalogue(&self) -> Result<Catalogue, Error> {
         let seal = Seal::read(&self.index());
-        let catalogue = match Catalogue::open(&self.database())? {
+        let catalogue = match Catalogue::open(&self.database(), self.registry)? {
             OpenedCatalogue::Current(catalogue) => catalogue,
             OpenedCatalogue::Missing if seal.is_none() => {
                 return Err(Error::about(&self.folder, Problem::IndexMissing));
@@ -160,7 +174,7 @@ impl Store {
         let seal = Seal::read(&self.index());
         let text = text::TextIndex::open(&text::folder(&self.index()));
         let is_text_empty = text.as_ref().and_then(text::TextIndex::batch_number).unwrap_or(0) == 0;
-        let catalogue = match Catalogue::open(&self.database())? {
+        let catalogue = match Catalogue::open(&self.database(), self.registry)? {
             OpenedCatalogue::Current(catalogue) => catalogue,
             // The first run was killed before it committed: nothing is lost.
             OpenedCatalogue::Missing if seal.is_none() && is_text_empty => return Ok(Err(IndexCreation::First)),
@@ -231,7 +245,7 @@ impl Store {
         let emptied = removed.and_then(|()| private::folder(&index)).and_then(|()| private::file(&self.database()));
         emptied.map_err(unwritable)?;
         // The catalogue is durable before the text exists: a text without a catalogue means that the catalogue was lost.
-        let OpenedCatalogue::Current(catalogue) = Catalogue::create(&self.database())? else {
+        let OpenedCatalogue::Current(catalogue) = Catalogue::create(&self.database(), self.registry)? else {
             return Err(Error::about(&self.database(), Problem::IndexDamaged));
         };
         let emptied = Disk.sync_folder(&index).and_then(|()| private::folder(&text::folder(&index)));
@@ -253,7 +267,7 @@ impl Store {
     }
 
     fn is_whole(&self) -> bool {
-        let catalogue = matches!(Catalogue::open(&self.database()), Ok(OpenedCatalogue::Current(catalogue)) if catalogue.is_whole());
+        let catalogue = matches!(Catalogue::open(&self.database(), self.registry), Ok(OpenedCatalogue::Current(catalogue)) if catalogue.is_whole());
         catalogue && text::TextIndex::open(&text::folder(&self.index())).is_some_and(|text| text.is_whole())
     }
 

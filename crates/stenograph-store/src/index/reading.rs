@@ -139,7 +139,7 @@ impl IndexRun<'_> {
             }
             let stamp = FileStamp { size: copy.length, changed: copy.modified_ns, ..FileStamp::default() };
             let (archive_copy, archived_length, format) = (Some(copy.id.to_string()), copy.length, copy.label.format);
-            let row = SourceRow { archive_copy, archived_length, format, stamp, ..SourceRow::new(&copy.path) };
+            let row = SourceRow { archive_copy, archived_length, format, stamp, ..self.new_row(&copy.path) };
             self.index_gone(row, copy.label.session, report)?;
         }
         Ok(())
@@ -147,7 +147,7 @@ impl IndexRun<'_> {
 
     /// Indexes a source that only the archive has: as a copy if another source has all of its content.
     fn index_gone(&mut self, row: SourceRow, session: Option<String>, report: &mut IndexReport) -> Result<(), Error> {
-        let Some(format) = stenograph::Registry::built_in().named(&row.format) else { return Ok(()) };
+        let Some(format) = row.known_format() else { return Ok(()) };
         report.gone += 1;
         let Some(original) = self.original_of(&row, session.as_deref())? else {
             return self.index_one_archived(format, session, row, report);
@@ -181,7 +181,7 @@ impl IndexRun<'_> {
             (row.archive_copy, row.archived_length) = (None, 0);
             self.catalogue.put(row)?;
             let SourceRow { path, stamp, archive_copy, archived_length, format, .. } = gone;
-            let gone = SourceRow { stamp, archive_copy, archived_length, format, ..SourceRow::new(&path) };
+            let gone = SourceRow { stamp, archive_copy, archived_length, format, ..self.new_row(&path) };
             self.index_gone(gone, Some(name), report)?;
         }
         self.catalogue.drop_session_without_sources(old.session)?;
@@ -228,12 +228,12 @@ impl IndexRun<'_> {
         if !self.archive()?.has_own(&copy) {
             return Ok(());
         }
-        let Some(format) = stenograph::Registry::built_in().named(&copy.format) else { return Ok(()) };
+        let Some(format) = copy.known_format() else { return Ok(()) };
         let session = self.catalogue.session_name(copy.session)?;
         let (stamp, archive_copy, archived_length) =
             (FileStamp { size: copy.archived_length, ..copy.stamp }, copy.archive_copy, copy.archived_length);
         let row =
-            SourceRow { id, format: copy.format, stamp, archive_copy, archived_length, ..SourceRow::new(&copy.path) };
+            SourceRow { id, format: copy.format, stamp, archive_copy, archived_length, ..self.new_row(&copy.path) };
         self.index_one_archived(format, session, row, report)
     }
 

@@ -12,7 +12,7 @@ use super::saved_status::StatusCollector;
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Check, IndexCreation, OpenIndex, Store, TextAhead, saved_contents};
-use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, path_hints};
+use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, registry_path_hints};
 use crate::tail::Warning;
 use crate::{Error, Problem};
 
@@ -222,13 +222,14 @@ fn survey(
     if let IndexScope::Files(paths) = &plan.scope
         && paths.iter().all(|path| known.contains_key(path))
     {
-        return Ok(survey_files(paths, &known, plan, report));
+        return Ok(survey_files(paths, catalogue, &known, plan, report));
     }
     let non_transcripts = catalogue.non_transcripts()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
+    let places = plan.places.clone().with_registry(catalogue.registry());
     let warnings =
-        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: FoundFile| {
+        discover_all(&places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: FoundFile| {
             report.found += 1;
             let stamp = FileStamp::from(found.stat);
             match known.remove(&found.path) {
@@ -275,6 +276,7 @@ fn can_skip(known: &KnownFile, stamp: &FileStamp, archiving: Archiving) -> bool 
 
 fn survey_files(
     paths: &[PathBuf],
+    catalogue: &Catalogue,
     known: &HashMap<PathBuf, KnownFile>,
     plan: &IndexPlan<'_>,
     report: &mut IndexReport,
@@ -289,7 +291,8 @@ fn survey_files(
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if can_skip(known, &stamp, plan.archiving) => report.unchanged += 1,
             Ok(stamp) => {
-                jobs.push(IndexJob { path: path.clone(), stamp, hints: path_hints(path), known: Some(known.id) });
+                let hints = registry_path_hints(catalogue.registry(), path);
+                jobs.push(IndexJob { path: path.clone(), stamp, hints, known: Some(known.id) });
             }
             Err(_) => {}
         }
@@ -355,6 +358,11 @@ pub(super) struct IndexRun<'r> {
 }
 
 impl<'r> IndexRun<'r> {
+    /// A source of which nothing is known yet.
+    pub(super) fn new_row(&self, path: &Path) -> SourceRow {
+        SourceRow::new(path, self.catalogue.registry())
+    }
+
     fn new(
         store: &'r Store,
         plan: &'r IndexPlan<'r>,
@@ -484,7 +492,7 @@ impl<'r> IndexRun<'r> {
     fn check_copies(&mut self, original: SourceId) -> Result<(), Error> {
         for copy in self.catalogue.copies_of(original)? {
             if let Ok(stat) = Stat::of(&copy.path) {
-                let (stamp, hints) = (FileStamp::from(stat), path_hints(&copy.path));
+                let (stamp, hints) = (FileStamp::from(stat), registry_path_hints(copy.registry, &copy.path));
                 self.diverged.push(IndexJob { path: copy.path, stamp, hints, known: Some(copy.id) });
             }
         }

@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
+use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::model::{Event, Outline};
 
 use super::catalogue::{Catalogue, FileStamp, SourceId};
 use super::run::{IndexJob, IndexRun};
 use super::{Store, is_unchanged};
-use crate::discover::{Stat, path_hints};
+use crate::discover::{Stat, registry_path_hints};
 use crate::file_status::{FileStatus, StatusBuilder, WINDOW_SIZE, head_facts};
 use crate::follow::EndSink as _;
 use crate::source_file::{Access, Confidence, Recognized, is_same};
@@ -84,7 +85,7 @@ impl IndexRun<'_> {
     pub(super) fn collect_status(&mut self, job: &IndexJob, source: &Source, recognized: Option<Recognized>) {
         self.status = None;
         let Some(Recognized { format, confidence }) = recognized else { return };
-        let hints = path_hints(&job.path);
+        let hints = registry_path_hints(self.catalogue.registry(), &job.path);
         let is_equal = |one: Option<&'static dyn Format>, other: Option<&'static dyn Format>| match (one, other) {
             (Some(one), Some(other)) => is_same(one, other),
             (one, other) => one.is_none() && other.is_none(),
@@ -99,7 +100,7 @@ impl IndexRun<'_> {
     /// Saves what was collected about a source that was just read to its end.
     pub(super) fn save_status(&mut self, job: &IndexJob, source: SourceId) -> Result<(), Error> {
         let collected = self.status.take().and_then(|collector| collector.status(&job.path));
-        let status = collected.or_else(|| read_status(&job.path));
+        let status = collected.or_else(|| read_status(&job.path, self.catalogue.registry()));
         self.catalogue.put_status(source, status.map(|status| status.save()).as_deref())
     }
 
@@ -111,9 +112,9 @@ impl IndexRun<'_> {
 }
 
 /// Reads the status as `status` does. It reports what is wrong with a file itself.
-fn read_status(path: &Path) -> Option<FileStatus> {
+fn read_status(path: &Path, registry: &'static Registry) -> Option<FileStatus> {
     let source = Source::open(path, Passes::Once).ok()?;
-    let recognized = source.recognize(&path_hints(path))?;
+    let recognized = source.recognize(&registry_path_hints(registry, path))?;
     if recognized.confidence == Confidence::Tied {
         return None;
     }
@@ -137,6 +138,7 @@ impl SavedStatuses {
         let catalogue = self.0.as_ref()?;
         let saved = |path: &Path| catalogue.status_at(path).ok().flatten();
         let saved = saved(path).or_else(|| saved(&std::path::absolute(path).ok()?))?;
-        is_unchanged(&saved.stamp, saved.seen, &FileStamp::from(*stat)).then(|| FileStatus::restore(&saved.status))?
+        is_unchanged(&saved.stamp, saved.seen, &FileStamp::from(*stat))
+            .then(|| FileStatus::restore(&saved.status, catalogue.registry()))?
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use stenograph::model::Span;
-use stenograph::query::{CollapsedHit, Query, Same, collapse_pieces};
+use stenograph::query::{CollapsedHit, Query, Same, collapse};
 use tantivy::collector::Count;
 use tantivy::{DocAddress, Searcher as Engine};
 
@@ -249,7 +249,7 @@ impl Searcher {
                 .collect();
             let stating = fetched.iter().filter(|hit| !restates(hit));
             let pieces = stating.flat_map(|hit| hit.pieces.iter().map(|piece| (hit.session, *piece)));
-            let shown = collapse_pieces(&same, pieces);
+            let shown = collapse(&same, pieces);
             let is_new = |shown: &&CollapsedHit| fetched.get(shown.hit).is_some_and(|hit| hit.rank >= request.offset);
             let new: Vec<&CollapsedHit> = shown.iter().filter(is_new).collect();
             if new.len() < request.limit && !all {

@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::path::Path;
 
-use stenograph::Registry;
 use stenograph::format::{Format, Head};
 
 use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
 use super::change::{self, SourceChange};
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
 use crate::archive::{ForgottenState, Label};
-use crate::discover::{PathHints, Stat, path_hints};
+use crate::discover::{PathHints, Stat, registry_path_hints};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
 use crate::source_file::Access;
@@ -123,7 +122,7 @@ impl IndexRun<'_> {
                 }
                 KnownContent::New => {
                     report.added += 1;
-                    (SourceRow::new(&job.path), StartAt::Beginning)
+                    (self.new_row(&job.path), StartAt::Beginning)
                 }
             },
         };
@@ -142,7 +141,7 @@ impl IndexRun<'_> {
         report: &mut IndexReport,
     ) -> Result<Option<(SourceRow, StartAt)>, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
-        let diverged = SourceRow { id: copy.id, ..SourceRow::new(&job.path) };
+        let diverged = SourceRow { id: copy.id, ..self.new_row(&job.path) };
         let Some(original) = copy.copy_of.map(|id| self.catalogue.source(id)).transpose()?.flatten() else {
             return Ok(Some((diverged, StartAt::Beginning)));
         };
@@ -352,7 +351,7 @@ impl IndexRun<'_> {
         start: StartAt,
         report: &mut IndexReport,
     ) -> Result<Option<(&'static dyn Format, Access)>, Error> {
-        let before = Registry::built_in().named(&row.format).filter(|_| start == StartAt::Resume);
+        let before = row.known_format().filter(|_| start == StartAt::Resume);
         if let Some(format) = before
             && row.stamp.size >= Head::SIZE_MAX as u64
         {
@@ -424,7 +423,7 @@ impl IndexRun<'_> {
         for DivergedCopy { id, path } in self.catalogue.recheck_copies(row.id)? {
             match Stat::of(&path) {
                 Ok(stat) => {
-                    let hints = path_hints(&path);
+                    let hints = registry_path_hints(self.catalogue.registry(), &path);
                     self.diverged.push(IndexJob { path, stamp: FileStamp::from(stat), hints, known: Some(id) });
                 }
                 Err(_) => self.diverged_gone.push(id),
@@ -511,7 +510,7 @@ impl KnownContent {
             Some(_) => KnownContent::MovedCopy(SourceRow {
                 id: row.id,
                 archive_copy: row.archive_copy,
-                ..SourceRow::new(path)
+                ..SourceRow::new(path, row.registry)
             }),
             None => KnownContent::Moved(SourceRow { path: path.to_owned(), gone: Gone::There, ..row }),
         }

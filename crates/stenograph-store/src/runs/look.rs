@@ -88,7 +88,7 @@ impl Look<'_> {
         let stated_ms = run.active_ms.filter(|active_ms| *active_ms <= self.now_ms.saturating_add(AHEAD_MAX_MS));
         // A record from the future counts as current.
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
-        // Nobody goes on with an answer in a context that nobody holds.
+        // No process continues an answer in a context that nobody has locked.
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
         let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
         let mut status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
@@ -132,7 +132,7 @@ impl RunLook {
     }
 
     /// Whether a process can decide between working and dead: an agent that wrote a moment ago is working.
-    pub fn needs_process(&self) -> bool {
+    pub(crate) fn needs_process(&self) -> bool {
         match self.status.state {
             State::Stalled => true,
             State::Running => self.silence_ms > QUIET_MS,
@@ -141,7 +141,7 @@ impl RunLook {
     }
 
     /// Records whether a process works on the run. If one does, silence means nothing.
-    pub fn set_process(&mut self, process: Option<bool>) {
+    pub(crate) fn set_process(&mut self, process: Option<bool>) {
         self.process = process;
         if process == Some(true) && self.status.state == State::Stalled {
             self.status.state = State::Running;

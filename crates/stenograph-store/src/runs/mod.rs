@@ -17,7 +17,7 @@ pub use look::{Look, RunLook};
 pub use need::Need;
 pub use processes::Processes;
 
-use crate::discover::{FoundFile, Places, discover, path_hints};
+use crate::discover::{FoundFile, Places, discover, registry_path_hints};
 use crate::source_file::Confidence;
 use crate::{Error, Source};
 
@@ -44,7 +44,7 @@ pub fn look_around(found: Vec<FoundFile>, look: Look<'_>) -> Vec<RunLook> {
     let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
     // A file not written recently has no new records.
     for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= look.since_ms) {
-        let Ok(Some(mut run)) = look.at(&found.path, &found.stat, |source| recognize(source, &found.path)) else {
+        let Ok(Some(mut run)) = look.at(&found.path, &found.stat, |source| recognize(source, &found)) else {
             continue;
         };
         let is_log = run.format.is_some_and(|format| format.info().traits.log);
@@ -75,11 +75,12 @@ impl From<Error> for LeftOut {
 }
 
 /// The format of a source; an empty source has none yet.
-fn recognize(source: &Source, path: &Path) -> Result<Option<&'static dyn Format>, LeftOut> {
+fn recognize(source: &Source, found: &FoundFile) -> Result<Option<&'static dyn Format>, LeftOut> {
     if source.head().is_empty() {
         return Ok(None);
     }
-    let recognized = source.recognize(&path_hints(path)).filter(|found| found.confidence != Confidence::Tied);
+    let hints = registry_path_hints(found.hints.registry, &found.path);
+    let recognized = source.recognize(&hints).filter(|found| found.confidence != Confidence::Tied);
     recognized.map(|found| Some(found.format)).ok_or(LeftOut)
 }
 

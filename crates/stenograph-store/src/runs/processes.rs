@@ -46,17 +46,17 @@ impl Processes {
     }
 
     /// Whether processes and their folders can be seen.
-    pub fn are_visible(&self) -> bool {
+    pub(crate) fn are_visible(&self) -> bool {
         !self.programs.is_empty()
     }
 
     /// Whether any process has the file open.
-    pub fn have_open(&self, file: FileId) -> bool {
+    pub(crate) fn have_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
     /// Whether the program runs in the folder.
-    pub fn run_in(&self, program: &str, folder: &str) -> bool {
+    pub(crate) fn run_in(&self, program: &str, folder: &str) -> bool {
         !program.is_empty() && self.programs.contains(&(program.to_owned(), PathBuf::from(folder)))
     }
 }

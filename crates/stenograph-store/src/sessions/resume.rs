@@ -1,6 +1,5 @@
 //! The command that resumes a session in its agent.
 
-use stenograph::Registry;
 use stenograph::resume::{self, Refused, Shell};
 
 use crate::Error;
@@ -11,7 +10,7 @@ const SHELL_HERE: Shell = if cfg!(windows) { Shell::PowerShell } else { Shell::S
 
 /// The template of the agent's command, if it has one.
 pub fn resume_template(source: &SourceRow) -> Option<&'static str> {
-    Registry::built_in().named(&source.format)?.info().resume
+    source.known_format()?.info().resume
 }
 
 /// The command of a template for a session, quoted for a shell.
@@ -36,6 +35,6 @@ pub fn resume_command(session: &IndexedSession, catalogue: &Catalogue) -> Result
 }
 
 /// The command for one source of a session on this system, if its agent has one.
-pub fn resume_line_here(session: &IndexedSession, source: &SourceRow) -> Option<String> {
+pub(crate) fn resume_line_here(session: &IndexedSession, source: &SourceRow) -> Option<String> {
     resume_line(resume_template(source)?, session, source, SHELL_HERE).ok()
 }

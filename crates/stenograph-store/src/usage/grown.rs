@@ -6,7 +6,6 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stenograph::Registry;
 use stenograph::format::{Format, Wanted};
 use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::Span;
@@ -69,7 +68,7 @@ impl LargeFile {
 impl Grown {
     fn of(catalogue: &Catalogue, row: &SourceRow, source: &SourcePages, pages: &LedgerPages) -> Option<Grown> {
         Some(Grown {
-            format: Registry::built_in().named(&row.format)?,
+            format: row.known_format()?,
             at: Span { offset: row.stable_until, length: 0, line: row.line },
             pages: pages.final_pages(source)?,
             state: catalogue.ledger_state(row.doc_group).ok()?,

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use stenograph::Registry;
 use stenograph::format::{Format, Head, Wanted};
 use stenograph::ledger::{CallCounter, CallDetail, SourceUsage};
 use stenograph::read::Reading;
@@ -40,11 +41,18 @@ pub(super) enum UsageJob {
 }
 
 /// State that one thread reuses.
-#[derive(Default)]
 pub(super) struct ThreadState {
+    /// The formats that a source may have.
+    registry: &'static Registry,
     buffer: Vec<u8>,
     /// The format of the last file: the next one in the folder is likely to have the same.
     last: Option<&'static dyn Format>,
+}
+
+impl ThreadState {
+    pub fn new(registry: &'static Registry) -> ThreadState {
+        ThreadState { registry, buffer: Vec::new(), last: None }
+    }
 }
 
 impl UsageJob {
@@ -170,8 +178,8 @@ impl UsageJob {
                 let stream = archive.read(copy.id, WhichVersion::Last, 0)?;
                 let mut stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                let like = stenograph::Registry::built_in().named(&copy.label.format);
-                let hints = PathHints { like, ..PathHints::default() };
+                let like = hand.registry.named(&copy.label.format);
+                let hints = PathHints { registry: hand.registry, like, ..PathHints::default() };
                 count(&mut stream, filled, format, &hints, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }

@@ -16,7 +16,7 @@ use stenograph::cassette::{CassettePlayer, MatchMode, Played, Tape};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::listen::{self, Checks, ConnectionLoad, GoesOn, InFlight, Timeouts};
+use crate::listen::{self, Checks, ConnectionLoad, InFlight, KeepServing, Timeouts};
 
 /// How to serve a tape.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Options {
     /// The port to listen on; 0 for any free port.
     pub port: u16,
     /// How the player treats requests that differ from the recorded ones.
-    pub manner: MatchMode,
+    pub matching: MatchMode,
     /// When answers are sent.
     pub pace: Pace,
     /// When the server stops.
@@ -115,7 +115,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 pub fn serve(tape: Tape, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<PlaybackSummary> {
     // One thread is enough for one agent, and keeps requests in the order of their arrival.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let player = Arc::new(Mutex::new(CassettePlayer::new(tape, options.manner)));
+    let player = Arc::new(Mutex::new(CassettePlayer::new(tape, options.matching)));
     let served = runtime.block_on(run(Arc::clone(&player), options, report));
     runtime.shutdown_background();
     served?;
@@ -136,10 +136,10 @@ async fn run(
         let is_over = options.until == Until::Played && is_over(&lock(&shared.player));
         let is_busy = shared.busy.load(Ordering::Relaxed) > 0;
         match (options.stop.load(Ordering::Relaxed), is_over) {
-            (true, _) => GoesOn::No,
-            (false, true) if is_busy => GoesOn::UntilAnswered,
-            (false, true) => GoesOn::No,
-            (false, false) => GoesOn::Yes,
+            (true, _) => KeepServing::No,
+            (false, true) if is_busy => KeepServing::UntilAnswered,
+            (false, true) => KeepServing::No,
+            (false, false) => KeepServing::Yes,
         }
     };
     listen::run(listener, router, Timeouts::AGENT, Checks::Every(CHECK_INTERVAL), events, report, &mut check).await

@@ -36,7 +36,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 pub use openapi::openapi;
 pub use token::Token;
 
-use crate::listen::{self, Checks, GoesOn, Timeouts};
+use crate::listen::{self, Checks, KeepServing, Timeouts};
 use answer::Server;
 use redaction::PageRedaction;
 use state::Viewer;
@@ -165,6 +165,6 @@ async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io
     let mut stop = options.stop.0.subscribe();
     // The caller may have stopped the server before it began.
     stop.mark_changed();
-    let mut check = || if *options.stop.0.borrow() { GoesOn::No } else { GoesOn::Yes };
+    let mut check = || if *options.stop.0.borrow() { KeepServing::No } else { KeepServing::Yes };
     listen::run(listener, router, Timeouts::BROWSER, Checks::OnChange(stop), events, report, &mut check).await
 }

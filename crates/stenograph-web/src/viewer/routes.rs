@@ -39,7 +39,7 @@ pub enum ViewerRoute {
     OpenApi,
 }
 
-/// Who may ask.
+/// Which requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAccess {
     /// Only requests with the token.

@@ -188,7 +188,7 @@ impl Audit {
         set_true(&mut object, "retry", call.is_retry);
         object.set_number("answer", call.answer.map(|answer| answer.event));
         object.set_number("asks_after", call.asks_after);
-        object.set_opt("said", call.error_text.as_deref());
+        object.set_opt("error_text", call.error_text.as_deref());
         object.render(None)
     }
 

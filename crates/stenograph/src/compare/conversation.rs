@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::diff_step::{Class, canonical_text};
-use crate::evidence::UserMessage;
 use crate::model::{Event, ForkOrigin, Spine, is_global_id, is_lasting_id};
+use crate::turns::begins_turn;
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +121,7 @@ impl ConversationBuilder {
             return;
         }
         let Some(step) = step(number, event) else { return };
-        let begins_turn = || UserMessage::of(event).is_some_and(UserMessage::begins_turn);
-        let asked = || begins_turn().then(|| beginning(event));
+        let asked = || begins_turn(event).then(|| beginning(event));
         if branch == 0 {
             if let Some(asked) = asked() {
                 self.conversation.asked.insert(self.conversation.steps.len(), asked);

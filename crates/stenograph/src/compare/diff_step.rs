@@ -128,7 +128,7 @@ impl DiffStep {
 
     /// This step with the decision of the fold [`Calls`](crate::calls::Calls) whether its call failed.
     #[must_use]
-    pub fn with_decision(self, call_step: &CallStep) -> DiffStep {
+    pub(crate) fn with_decision(self, call_step: &CallStep) -> DiffStep {
         DiffStep { has_failed: self.class == Class::Result && call_step.has_failed(), ..self }
     }
 
@@ -157,7 +157,7 @@ impl DiffStep {
 }
 
 /// The text of an event, in a spelling that does not depend on its format.
-pub fn canonical_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
+pub(crate) fn canonical_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     match &event.body {
         Body::ToolCall { input: Input::Json(raw), .. } => Cow::Owned(canonical_input(raw)),
         Body::ToolCall { input: Input::Text(text), .. } => match text.decode() {
@@ -169,7 +169,7 @@ pub fn canonical_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
 }
 
 /// The text of an event for people. An event without text names its other content.
-pub fn display_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
+pub(crate) fn display_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     let text = canonical_text(event);
     let others = event.content().into_iter().flat_map(Content::others);
     if !text.trim().is_empty() || !matches!(event.body, Body::Message { .. } | Body::ToolResult { .. }) {

@@ -12,7 +12,7 @@ mod vocabulary;
 
 pub use align::{Comparison, Counts, DiffChange, Side, Uncompared, compare};
 pub use conversation::{Branch, ConversationBuilder, ConversationSteps, IsInSpine, Step};
-pub use diff_step::{Class, DiffStep, canonical_text, display_text};
+pub use diff_step::{Class, DiffStep};
 pub use lineage::{Relation, RelationEvidence, relate};
 pub use report::{ShownChange, StepText};
 pub use steps::{DiffSteps, DiffStepsBuilder};

@@ -30,7 +30,7 @@ impl UserQuestion {
     }
 
     /// The words of a message that has nothing but them and what the agent puts around them.
-    pub fn wrapped_words(event: &Event<'_>) -> Option<String> {
+    pub(crate) fn wrapped_words(event: &Event<'_>) -> Option<String> {
         let Body::Message { role: Role::User, content } = &event.body else { return None };
         if content.others().next().is_some() {
             return None;
@@ -52,13 +52,13 @@ impl UserQuestion {
     }
 
     /// Whether a question is a command without words of its own: `/review` is one, `/review the parser` is not.
-    pub fn is_bare_command(text: &str) -> bool {
+    pub(crate) fn is_bare_command(text: &str) -> bool {
         text.strip_prefix('/')
             .is_some_and(|name| !name.is_empty() && !name.contains(|char: char| char == '/' || char.is_whitespace()))
     }
 
     /// The command that a person typed, if the message records one: for the model, or for the agent itself such as `/clear`.
-    pub fn typed_command(event: &Event<'_>) -> Option<String> {
+    pub(crate) fn typed_command(event: &Event<'_>) -> Option<String> {
         let Body::Message { role: Role::User, content } = &event.body else { return None };
         let joined = content.joined();
         let text = joined.decode();

@@ -77,6 +77,13 @@ impl DocumentFrame {
     }
 }
 
+/// The end of a document: the closing bracket of the list, and the fields of this object after it.
+pub fn closed(object: &str) -> String {
+    let fields = object.strip_prefix('{').unwrap_or(object);
+    let comma = if fields == "}" { "" } else { "," };
+    format!("]{comma}{fields}")
+}
+
 /// Whether these bytes are the end of a document.
 pub fn is_end(bytes: &[u8]) -> bool {
     bytes.starts_with(b"]") || bytes.starts_with(b"}")

@@ -44,7 +44,7 @@ pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
 
 /// Calls `each` with the path of every field that is `null`: its keys as spelled, from the outermost to the innermost. Array
 /// elements add no key and are not fields. Invalid JSON ends the walk.
-pub fn nulls<'a>(raw: &'a str, each: &mut dyn FnMut(&[&'a str])) {
+pub(crate) fn nulls<'a>(raw: &'a str, each: &mut dyn FnMut(&[&'a str])) {
     let bytes = raw.as_bytes();
     let mut path: Vec<&str> = Vec::new();
     let (mut at, mut is_field) = (0, false);

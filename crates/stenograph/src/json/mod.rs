@@ -11,7 +11,8 @@ mod spell;
 
 pub use draft::Draft;
 pub use extra_fields::{ExtraFields, Held};
-pub use leaves::{Leaf, leaves, nulls};
+pub(crate) use leaves::nulls;
+pub use leaves::{Leaf, leaves};
 pub use object::Object;
 pub use spell::{canonical, compact, indent, one_line};
 

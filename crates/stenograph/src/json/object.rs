@@ -33,7 +33,7 @@ impl<'a> Object<'a> {
 
     /// Parses one object and, in the same pass, the objects along `path`; `None` if `text` is not an object, if a value on the
     /// path is not an object, or if a key has escapes.
-    pub fn parse_open(text: &'a str, path: &[&str]) -> Option<Object<'a>> {
+    pub(crate) fn parse_open(text: &'a str, path: &[&str]) -> Option<Object<'a>> {
         Object::scanned(Scan::new(text), path)
     }
 
@@ -199,7 +199,7 @@ impl<'a> Object<'a> {
     }
 
     /// Puts back the extra fields of an opened object.
-    pub fn close_with(&mut self, key: &str, fields: ExtraFields<'a>) {
+    pub(crate) fn close_with(&mut self, key: &str, fields: ExtraFields<'a>) {
         if let Some(held) = self.held(key) {
             *held = Held::Object(fields);
         }

@@ -28,7 +28,7 @@ struct Pair {
 }
 
 /// The kinds of loss, the most important first, with their marks in the matrix.
-const MANNERS: [(&str, &str); 5] =
+const LOSS_KINDS: [(&str, &str); 5] =
     [("dropped", "−"), ("cut", "✂"), ("changed", "≠"), ("moved", "→"), ("invented", "+")];
 
 /// The fixture that represents a format: the one named `demo…`, else the first by name.
@@ -97,10 +97,10 @@ fn matrix(rows: &[(&Sample, Vec<Result<Pair, String>>)], targets: &[&'static dyn
 fn cell(losses: &LossReport) -> String {
     let sum = |counts: &BTreeMap<Kind, u64>| counts.values().sum::<u64>();
     let mut marks = String::new();
-    for (manner, mark) in MANNERS {
+    for (loss, mark) in LOSS_KINDS {
         // The numbers already show that whole events are gone.
         let shows = |((_, field, how), _): (&(Kind, String, LossKind), &Count)| {
-            how.name() == manner && !(field.is_empty() && manner == "dropped")
+            how.name() == loss && !(field.is_empty() && loss == "dropped")
         };
         if losses.losses.iter().any(shows) {
             marks.push_str(mark);
@@ -136,16 +136,16 @@ fn section(sample: &Sample, pairs: &[Result<Pair, String>], page: &mut String) {
 fn kind_line(kind: Kind, losses: &LossReport, page: &mut String) {
     let count = |counts: &BTreeMap<Kind, u64>| counts.get(&kind).copied().unwrap_or(0);
     let mut remarks: Vec<String> = Vec::new();
-    for (manner, _) in MANNERS {
-        let of_manner = losses.losses.iter().filter(|((of, _, how), _)| *of == kind && how.name() == manner);
-        let (events, fields): (Vec<_>, Vec<_>) = of_manner.partition(|((_, field, _), _)| field.is_empty());
+    for (loss, _) in LOSS_KINDS {
+        let of_loss = losses.losses.iter().filter(|((of, _, how), _)| *of == kind && how.name() == loss);
+        let (events, fields): (Vec<_>, Vec<_>) = of_loss.partition(|((_, field, _), _)| field.is_empty());
         for ((_, _, how), count) in events {
-            remarks.push(format!("{} {manner}{}", count.times, reason(*how)));
+            remarks.push(format!("{} {loss}{}", count.times, reason(*how)));
         }
         if !fields.is_empty() {
             let fields: Vec<String> =
                 fields.into_iter().map(|((_, name, how), count)| field(name, *how, count)).collect();
-            remarks.push(format!("{manner} {}", fields.join(", ")));
+            remarks.push(format!("{loss} {}", fields.join(", ")));
         }
     }
     if !remarks.is_empty() {

@@ -6,7 +6,7 @@ use crate::model::Event;
 
 /// The input tokens of the request that an event states, new and cached ones. Numbers that are not a request (a sum, a made-up answer, an
 /// invalid count) give nothing.
-pub fn context_tokens(event: &Event<'_>) -> Option<u64> {
+pub(crate) fn context_tokens(event: &Event<'_>) -> Option<u64> {
     let usage = event.usage.as_ref()?;
     let is_request = not_a_call(event).is_none() && !has_invalid_count(event);
     Some(Tokens::of(usage).all_input()).filter(|tokens| is_request && *tokens > 0)

@@ -21,7 +21,7 @@ mod superseded;
 
 pub use crate::model::{ServiceTier, Tokens};
 pub use builder::{Ledger, LedgerBuilder, LedgerDecision, LedgerEntry, RecordingPart};
-pub use context::context_tokens;
+pub(crate) use context::context_tokens;
 pub use counting::{CallCounter, CallDetail};
 pub use money::Money;
 pub use outline::CountedOutline;

@@ -113,7 +113,7 @@ pub struct LossReport {
     pub read: BTreeMap<Kind, u64>,
     /// Events kept, whole or in part, by kind.
     pub kept: BTreeMap<Kind, u64>,
-    /// What happened, by kind of event, field and manner. An empty field name means the event itself.
+    /// What happened, by kind of event, field and kind of loss. An empty field name means the event itself.
     pub losses: BTreeMap<(Kind, String, LossKind), Count>,
 }
 
@@ -170,16 +170,16 @@ impl LossReport {
         lines
     }
 
-    /// What happened in one manner to the events of a kind, and to the fields of those that were kept. It lists fields of the
+    /// One kind of loss: of the events of a kind, and of the fields of those that were kept. It lists fields of the
     /// model by name, and only counts fields that are specific to the source format: there are many, and the full report lists
     /// them.
     fn remarks(&self, kind: Kind, how: &str) -> (Vec<String>, Option<String>) {
         let mut events = Vec::new();
         let mut fields: Vec<String> = Vec::new();
         let (mut extra, mut repeats) = (0, 0);
-        for ((of, field, manner), count) in &self.losses {
-            if *of == kind && manner.name() == how {
-                match (field.as_str(), manner) {
+        for ((of, field, loss), count) in &self.losses {
+            if *of == kind && loss.name() == how {
+                match (field.as_str(), loss) {
                     ("", LossKind::Dropped { why }) if why.starts_with(REPEATS) => repeats += count.times,
                     ("", LossKind::Dropped { why }) if !why.is_empty() => {
                         events.push(format!("{} left out ({why}{})", count.times, count.lines_text()));

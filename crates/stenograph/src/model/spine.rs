@@ -167,7 +167,7 @@ impl Spine {
     }
 
     /// Whether the source has the record of this event only nested in another record.
-    pub fn is_only_nested(&self, inner: &Event<'_>) -> bool {
+    pub(crate) fn is_only_nested(&self, inner: &Event<'_>) -> bool {
         SpineEvent::id(inner).is_none_or(|id| !self.nested.contains(&id))
     }
 

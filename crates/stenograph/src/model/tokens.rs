@@ -58,7 +58,7 @@ impl Tokens {
     }
 
     /// The tokens with these counters.
-    pub fn from_counters(counters: [u64; 8]) -> Tokens {
+    pub(crate) fn from_counters(counters: [u64; 8]) -> Tokens {
         let [input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches] = counters;
         Tokens { input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches }
     }

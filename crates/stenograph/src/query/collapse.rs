@@ -29,16 +29,10 @@ pub struct CollapsedHit {
 /// The hits that are shown, in their order. Copies of one record, and restatements of the same words in one session, are one hit:
 /// the first of them is shown. A restatement of words that its session states is not shown. The number of hits is the same for
 /// every order.
-pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<CollapsedHit> {
-    collapse_pieces(hits, std::iter::empty())
-}
-
-/// The same, given the texts that are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits that
-/// are not restatements.
-pub fn collapse_pieces<S: Copy + Eq + Hash>(
-    hits: &[Same<S>],
-    pieces: impl Iterator<Item = (S, u64)>,
-) -> Vec<CollapsedHit> {
+///
+/// `pieces` are the texts that are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits that are not
+/// restatements.
+pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<CollapsedHit> {
     let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
     let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();
     let is_left = |hit: &Same<S>| !hit.restates || !stated.contains(&(hit.session, hit.twin));
@@ -106,7 +100,7 @@ mod tests {
                 restates: *restates,
             })
             .collect();
-        collapse(&hits).into_iter().map(|shown| (shown.hit, shown.copies)).collect()
+        collapse(&hits, std::iter::empty()).into_iter().map(|shown| (shown.hit, shown.copies)).collect()
     }
 
     #[test]
@@ -122,7 +116,7 @@ mod tests {
     #[test]
     fn a_restatement_goes_when_it_is_stated_among_others() {
         let hits = [(1, true), (2, true)].map(|(session, restates)| Same { session, key: session, twin: 5, restates });
-        assert_eq!(collapse_pieces(&hits, [(1, 5)].into_iter()), [CollapsedHit { hit: 1, copies: vec![] }]);
+        assert_eq!(collapse(&hits, [(1, 5)].into_iter()), [CollapsedHit { hit: 1, copies: vec![] }]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod words;
 
 pub use crate::evidence::{Touch, TouchHow};
 pub(crate) use crate::evidence::{is_path, joined, touches, verb};
-pub use collapse::{CollapsedHit, Same, collapse, collapse_pieces};
+pub use collapse::{CollapsedHit, Same, collapse};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought, TagPattern};

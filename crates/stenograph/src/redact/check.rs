@@ -38,7 +38,7 @@ impl Check {
     }
 }
 
-/// Words in values that stand for a secret and are none.
+/// Words in values that replace a secret.
 const PLACEHOLDERS: [&[u8]; 22] = [
     b"example",
     b"changeme",
@@ -64,7 +64,7 @@ const PLACEHOLDERS: [&[u8]; 22] = [
     b"self.",
 ];
 
-/// Values that stand for a password and are none.
+/// Values that replace a password.
 const PLACEHOLDER_VALUES: [&[u8]; 12] = [
     b"password",
     b"passwd",

@@ -1,8 +1,8 @@
 //! The events to play, in order: for each one its number, its time, and the wait before it. This takes a few bytes per
 //! event, whatever its size.
 
-use crate::evidence::UserMessage;
 use crate::model::Event;
+use crate::turns::begins_turn;
 
 /// One event to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,7 @@ pub enum Begins {
 impl Beat {
     /// The beat of an event.
     pub fn of(number: u64, event: &Event<'_>) -> Beat {
-        let begins = match UserMessage::of(event).is_some_and(UserMessage::begins_turn) {
-            true => Begins::Turn,
-            false => Begins::Nothing,
-        };
+        let begins = if begins_turn(event) { Begins::Turn } else { Begins::Nothing };
         let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
         Beat { number, time, begins }
     }
@@ -103,7 +100,7 @@ impl Timeline {
     }
 
     /// The place of the event with this number, or of the next one to play; the last one if none follows.
-    pub fn place_of(&self, number: u64) -> usize {
+    pub(crate) fn place_of(&self, number: u64) -> usize {
         let place = self.beats.partition_point(|beat| beat.number < number);
         place.min(self.beats.len().saturating_sub(1))
     }

@@ -245,7 +245,7 @@ const ORIGINS_MAX: usize = 16;
 
 /// Adds the unknown fields of a line to its event, under the name of the wire. An event of kind `other` gets the entry even if
 /// it is empty: it distinguishes a valid line from bytes in a native file that are not a line of the wire.
-pub fn add_unknown_fields<'a>(event: &mut Event<'a>, fields: ExtraFields<'a>) {
+pub(crate) fn add_unknown_fields<'a>(event: &mut Event<'a>, fields: ExtraFields<'a>) {
     if !fields.is_empty() || matches!(event.body, Body::Other { .. }) {
         event.extra.add(Origin::Known(&INFO), fields);
     }

@@ -14,7 +14,7 @@ const HEADINGS: [&str; 21] = [
     "session",
     "subagent",
     "model",
-    "pace",
+    "service_tier",
     "folder",
     "branch",
     "tools",
@@ -29,7 +29,7 @@ const HEADINGS: [&str; 21] = [
     "fetches",
     "cost",
     "stated_cost",
-    "told_at",
+    "source",
 ];
 
 pub fn write(ledger: &Ledger, prices: &Prices, out: &mut dyn Write) -> Result<(), CommandError> {

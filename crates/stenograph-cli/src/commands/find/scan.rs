@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::Event;
-use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse_pieces};
+use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
 use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
@@ -46,7 +46,7 @@ pub(super) fn answer(
         .collect();
     let stating = found.iter().filter(|shown| !shown.hit.restates);
     let pieces = stating.flat_map(|shown| shown.hit.pieces.iter().map(|piece| (shown.hit.session, *piece)));
-    let kept = collapse_pieces(&same, pieces);
+    let kept = collapse(&same, pieces);
     let total = kept.len() as u64;
     let offset = super::offset(options.cursor.as_deref())?;
     let mut hits = Vec::new();
@@ -96,7 +96,10 @@ fn scan(
     input.read(&mut scanner, &progress, |_| Flow::Continue)?;
     let Scanner { found: more, name, session, .. } = scanner;
     let session_number = session.map_or(number, |session| *sessions.entry((agent, session)).or_insert(number));
-    let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
+    let row = SourceRow {
+        format: input.format.info().name.to_owned(),
+        ..SourceRow::new(path, stenograph::Registry::built_in())
+    };
     let session = IndexedSession::bare(agent, &name, path);
     let mut addresses = EventAddresses::default();
     found.extend(more.into_iter().map(|(hit, seen)| ShownHit {

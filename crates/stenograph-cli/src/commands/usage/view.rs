@@ -332,7 +332,7 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
     let Tokens { input, output, cache_read, cache_write, .. } = unpriced.tokens;
     Draft::new()
         .with("model", &unpriced.model)
-        .with("pace", unpriced.service_tier.name())
+        .with("service_tier", unpriced.service_tier.name())
         .with("missing", missing)
         .with("calls", unpriced.calls)
         .with("input", input)

@@ -288,7 +288,7 @@ impl Catalogue {
     }
 
     /// Marks a group for deletion: the next batch deletes its documents.
-    pub fn retire(&self, doc_group: u64) -> Result<(), Error> {
+    pub(crate) fn retire(&self, doc_group: u64) -> Result<(), Error> {
         if doc_group == 0 {
             return Ok(());
         }

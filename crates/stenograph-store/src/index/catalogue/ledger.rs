@@ -33,7 +33,7 @@ pub struct LedgerPages(HashMap<u64, Vec<Vec<u8>>>);
 
 impl LedgerPages {
     /// The pages of the part of a source that more input does not change. `None` if one of them is unreadable.
-    pub fn final_pages(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
+    pub(crate) fn final_pages(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
         let [doc_group, _] = source.doc_groups;
         self.0.get(&doc_group).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
@@ -103,7 +103,7 @@ impl Catalogue {
 
     /// The usage of a session: the pages of each of its sources, with the source's path and the time of its last change. A page that is
     /// unreadable is left out.
-    pub fn session_usage(&self, session: SessionId) -> Result<Vec<(PathBuf, i64, SourceUsage)>, Error> {
+    pub(crate) fn session_usage(&self, session: SessionId) -> Result<Vec<(PathBuf, i64, SourceUsage)>, Error> {
         self.query(|connection| {
             let sql = "SELECT sources.path, sources.changed, pages.page FROM sources \
                        LEFT JOIN sources AS origin ON origin.id = sources.copy_of \

@@ -34,7 +34,7 @@ impl Catalogue {
 
     /// The session that a key means: the one with this identity; else one with the same globally unique name, of another agent;
     /// else the only one that begins with the same question, whose file has another name now.
-    pub fn session_with_key(&self, key: &SessionKey) -> Result<Option<SessionId>, Error> {
+    pub(crate) fn session_with_key(&self, key: &SessionKey) -> Result<Option<SessionId>, Error> {
         self.query(|connection| {
             let sql = "SELECT id FROM sessions WHERE name = ?2 AND (?4 OR (agent = ?1 AND home = ?3)) \
                        AND EXISTS (SELECT 1 FROM sources WHERE session = sessions.id) \

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
 use serde::{Deserialize, Serialize};
+use stenograph::Registry;
+use stenograph::format::Format;
 use stenograph::model::SessionHeader;
 
 use crate::fingerprint::Fingerprint;
@@ -74,6 +76,8 @@ pub struct SourceRow {
     pub path: PathBuf,
     /// The name of its format.
     pub format: String,
+    /// The formats that the name may mean.
+    pub registry: &'static Registry,
     /// Its session.
     pub session: i64,
     /// The side conversation that it records, if it is one.
@@ -206,12 +210,13 @@ impl SourceRow {
         (self.head_length, self.head, self.tail_hash) = (fingerprint.head_length, fingerprint.head, fingerprint.tail);
     }
 
-    /// A source of which nothing is known yet.
-    pub fn new(path: &Path) -> SourceRow {
+    /// A source of which nothing is known yet, and the formats that it may have.
+    pub fn new(path: &Path, registry: &'static Registry) -> SourceRow {
         SourceRow {
             id: 0,
             path: path.to_owned(),
             format: String::new(),
+            registry,
             session: 0,
             thread: None,
             stamp: FileStamp::default(),
@@ -241,11 +246,17 @@ impl SourceRow {
 }
 
 impl SourceRow {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<SourceRow> {
+    /// Its format; `None` if this program does not know it.
+    pub fn known_format(&self) -> Option<&'static dyn Format> {
+        self.registry.named(&self.format)
+    }
+
+    pub(super) fn read(row: &Row<'_>, registry: &'static Registry) -> rusqlite::Result<SourceRow> {
         Ok(SourceRow {
             id: row.get(0)?,
             path: path_of(row.get_ref(1)?.as_bytes().unwrap_or_default()),
             format: row.get(2)?,
+            registry,
             session: row.get(3)?,
             thread: row.get(4)?,
             stamp: FileStamp {

@@ -154,7 +154,7 @@ pub struct IndexedSession {
 
 impl IndexedSession {
     /// Every name by which a query can select its project: display name, folder, remote and working folder.
-    pub fn project_names(&self) -> Vec<String> {
+    pub(crate) fn project_names(&self) -> Vec<String> {
         let project = self.project.iter().flat_map(|project| {
             [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
         });
@@ -264,7 +264,7 @@ impl Catalogue {
     }
 
     /// The agent's id for a session.
-    pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
+    pub(crate) fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
         let sql = "SELECT name FROM sessions WHERE id = ?1";
         self.query(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
     }

@@ -258,7 +258,7 @@ impl Catalogue {
         self.query(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM sources WHERE {condition}");
             let mut statement = connection.prepare_cached(&sql)?;
-            statement.query_map(values, SourceRow::read)?.collect()
+            statement.query_map(values, |row| SourceRow::read(row, self.registry))?.collect()
         })
     }
 

@@ -73,7 +73,7 @@ impl Searcher {
         let (mut singles, mut whole, mut facts) = (Vec::new(), Vec::new(), HashMap::new());
         for (origin, hits) in open {
             let Some(row) = self.source(origin.0)?.cloned() else { continue };
-            let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
+            let Some(format) = row.known_format() else { continue };
             let of_session = self.facts(row.session)?;
             let read = verdicts.single.get(&origin).map_or(0, HashMap::len);
             if depth == EntryDetail::Texts && row.access == Access::ByRecord && read + hits.len() <= SINGLES_MAX {

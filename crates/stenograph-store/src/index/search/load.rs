@@ -73,7 +73,7 @@ impl Searcher {
                 places.iter().for_each(|at| each(*at, Err(Unavailable::Gone)));
                 continue;
             };
-            let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
+            let Some(format) = row.known_format() else { continue };
             let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
             let single = row.access == Access::ByRecord && depth == EntryDetail::Texts && wanted.len() <= SINGLES_MAX;
             if let Some(version) = version {

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
 
-use stenograph::Registry;
 use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Span};
 use stenograph::query::EntryBuilder;
@@ -36,9 +35,7 @@ impl Searcher {
     /// The record to start at to reach the event with this number, from 0. `None` if the source must be read from its
     /// beginning: because of its format, or because the file has changed.
     pub fn start_before(&self, row: &SourceRow, event: u64) -> Result<Option<ReadStart>, Error> {
-        let Some(format) =
-            Registry::built_in().named(&row.format).filter(|_| row.access == Access::ByRecord && event > 0)
-        else {
+        let Some(format) = row.known_format().filter(|_| row.access == Access::ByRecord && event > 0) else {
             return Ok(None);
         };
         let Some(mut file) = unchanged(row) else { return Ok(None) };

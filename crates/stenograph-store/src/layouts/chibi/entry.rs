@@ -86,7 +86,7 @@ impl ContextEntry {
     }
 
     /// A hash of its content without its id, which identifies entries that were rewritten with other ids.
-    pub fn content_hash(&self) -> u64 {
+    pub(crate) fn content_hash(&self) -> u64 {
         self.content_hash
     }
 

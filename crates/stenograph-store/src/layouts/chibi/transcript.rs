@@ -171,7 +171,7 @@ impl ContextTranscript {
 }
 
 /// Appends entries to a file of lines. Moves half a line at its end aside first.
-pub fn append_lines(
+pub(crate) fn append_lines(
     files: &dyn Files,
     path: &Path,
     entries: &[&ContextEntry],
@@ -293,7 +293,7 @@ impl KnownEntries {
     }
 
     /// Whether it has the entry; an entry with another id and the same content counts once.
-    pub fn take_match(&mut self, entry: &ContextEntry) -> bool {
+    pub(crate) fn take_match(&mut self, entry: &ContextEntry) -> bool {
         let known = self.identities.contains(&entry.identity());
         let again = match (entry.anchor(), &self.hash_counts) {
             // The beginning of a window was made for it, unless it has a summary that exists nowhere else.

@@ -28,6 +28,9 @@ use crate::layouts::rewrite::{header_line, temporary_path, write_from_start};
 use crate::layouts::{self, Environment, FinishedDocuments, StatedFields};
 use crate::tail::Warning;
 
+/// The file of the turns while their header is not known yet.
+const TURNS: &str = "turns.json";
+
 /// The documents of a run. They are written when it ends; until then everything is in the journal.
 pub struct RunDocuments {
     environment: Environment,
@@ -77,36 +80,47 @@ impl RunDocuments {
         }
     }
 
-    /// Writes the transcript in the form that its size requires, and removes the other form: two forms could differ.
-    fn write_transcript(&self, source: &mut TranscriptSource, folder: &Path) -> Result<PathBuf, Error> {
+    /// Writes the transcript in the form that its size requires, and removes the other form: two forms could differ. The header
+    /// states how many turns follow, so the turns are written to a file of their own first.
+    fn write_transcript(
+        &self,
+        recorded: &Recording,
+        metadata: &mut RunMetadata,
+        folder: &Path,
+    ) -> Result<PathBuf, Error> {
         let files = self.environment.files.as_ref();
-        let plain = temporary_path(&folder.join(TRANSCRIPT));
         let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
-        let size = write_from_start(files, &plain, &mut |out| {
-            Ok(convert(journal::NATIVE, source, &Devflow, out, Carry::Omit).map(|_| ())?)
+        let written = temporary_path(&folder.join(TURNS));
+        let mut source = TranscriptSource { head: header(metadata), recorded: recorded.clone() };
+        let mut turns = TurnCounter { reading: Reading::new(&Devflow, Wanted::All), count: 0 };
+        let length = write_from_start(files, &written, &mut |out| {
+            let mut out = Counted { out, turns: &mut turns };
+            Ok(convert(journal::NATIVE, &mut source, &Devflow, &mut out, Carry::Omit).map(|_| ())?)
         });
-        let size = size.map_err(|error| unwritable(&plain, error))?;
-        let large = size > COMPRESS_SIZE_MIN as u64;
+        let length = length.map_err(|error| unwritable(&written, error))?;
+        metadata.turn_count = turns.end();
+        let opened = |header: &str| opened(header).map_err(|error| unwritable(&written, error));
+        let (uncounted, counted) = (opened(&source.head)?, opened(&header(metadata))?);
+        let large = length.saturating_sub(uncounted.len() as u64) + counted.len() as u64 > COMPRESS_SIZE_MIN as u64;
         let (name, other) = match large {
             true => (TRANSCRIPT_COMPRESSED, TRANSCRIPT),
             false => (TRANSCRIPT, TRANSCRIPT_COMPRESSED),
         };
         let (path, other) = (folder.join(name), folder.join(other));
-        let made = if large {
-            let compressed = temporary_path(&path);
-            write_from_start(files, &compressed, &mut |out| {
-                let mut encoder = GzEncoder::new(out, Compression::default());
-                io::copy(&mut files.reader(&plain, 0)?, &mut encoder)?;
-                encoder.finish().map(|_| ())
-            })
-            .map_err(|error| unwritable(&compressed, error))?;
-            compressed
-        } else {
-            plain.clone()
-        };
+        let made = temporary_path(&path);
+        let filled = write_from_start(files, &made, &mut |out| {
+            let mut transcript = counted.as_slice().chain(files.reader(&written, uncounted.len() as u64)?);
+            if !large {
+                return io::copy(&mut transcript, out).map(|_| ());
+            }
+            let mut encoder = GzEncoder::new(out, Compression::default());
+            io::copy(&mut transcript, &mut encoder)?;
+            encoder.finish().map(|_| ())
+        });
+        filled.map_err(|error| unwritable(&made, error))?;
         let placed = files.rename(&made, &path).and_then(|()| files.sync_folder(folder));
         placed.map_err(|error| unwritable(&path, error))?;
-        for old in [other, plain] {
+        for old in [other, written] {
             if files.length(&old).map_err(|error| unwritable(&old, error))?.is_some() {
                 files.remove(&old).map_err(|error| unwritable(&old, error))?;
             }
@@ -123,15 +137,7 @@ impl layouts::Documents for RunDocuments {
         let folder = folder_of(&recorded.journal);
         let account = RunTotals::of(recorded)?;
         let mut metadata = RunDocuments::metadata(recorded, &account);
-        let mut source = TranscriptSource { head: String::new(), recorded: recorded.clone() };
-        // The header states how many turns follow, so they are counted first.
-        source.head = head(&metadata);
-        let mut turns = TurnCounter { reading: Reading::new(&Devflow, Wanted::All), count: 0 };
-        convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Omit)
-            .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error.into()))?;
-        metadata.turn_count = turns.end();
-        source.head = head(&metadata);
-        let transcript = self.write_transcript(&mut source, folder)?;
+        let transcript = self.write_transcript(recorded, &mut metadata, folder)?;
         let path = folder.join(METADATA);
         replace(files, &path, metadata.document().as_bytes())
             .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
@@ -171,7 +177,7 @@ impl layouts::Documents for RunDocuments {
 }
 
 /// The header of the transcript as an event, which the format writes unchanged.
-fn head(metadata: &RunMetadata) -> String {
+fn header(metadata: &RunMetadata) -> String {
     let json = metadata.json();
     let run = Object::parse(&json).and_then(|metadata| metadata.peek("runId").map(str::to_owned));
     let mut own = Draft::new();
@@ -179,6 +185,14 @@ fn head(metadata: &RunMetadata) -> String {
     own.set("metadata", json);
     own.set("turns", "[]");
     header_line(&Devflow, own)
+}
+
+/// The beginning of a transcript with this header, up to its first turn.
+fn opened(header: &str) -> io::Result<Vec<u8>> {
+    let mut document = Vec::new();
+    convert(journal::NATIVE, &mut header.as_bytes(), &Devflow, &mut document, Carry::Omit)?;
+    document.truncate(document.len().saturating_sub("]\n}".len()));
+    Ok(document)
 }
 
 /// The input of the conversion: our header and the events of the journal.
@@ -227,39 +241,43 @@ fn is_header(line: &[u8]) -> bool {
     object.peek_str("kind").as_deref() == Some(Kind::Fact.name()) && own()
 }
 
-/// Counts the turns in the bytes written to it.
+/// Writes a transcript and counts its turns.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    turns: &'a mut TurnCounter,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.out.write(bytes)?;
+        self.turns.reading.feed(bytes.get(..length).unwrap_or(bytes), &mut TurnSink(&mut self.turns.count));
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Counts the turns of a transcript.
 struct TurnCounter {
     reading: Reading,
     count: u64,
 }
 
 impl TurnCounter {
-    fn end(self) -> u64 {
-        let mut sink = CallCounter(self.count);
-        self.reading.end(&mut sink);
-        sink.0
+    fn end(mut self) -> u64 {
+        self.reading.end(&mut TurnSink(&mut self.count));
+        self.count
     }
 }
 
-impl Write for TurnCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut sink = CallCounter(self.count);
-        self.reading.feed(bytes, &mut sink);
-        self.count = sink.0;
-        Ok(bytes.len())
-    }
+struct TurnSink<'a>(&'a mut u64);
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-struct CallCounter(u64);
-
-impl Sink for CallCounter {
+impl Sink for TurnSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if event.part.index == 0 && !matches!(event.kind(), Kind::Fact | Kind::Stop) {
-            self.0 += 1;
+            *self.0 += 1;
         }
     }
 }

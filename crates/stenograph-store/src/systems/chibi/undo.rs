@@ -13,7 +13,7 @@ use crate::layouts::chibi::transcript::ContextTranscript;
 
 impl Window {
     /// Undoes the compaction that the window begins with; `None` if it does not begin with one.
-    pub fn bring_back(mut self) -> Result<Option<WindowChange>, Error> {
+    pub(crate) fn bring_back(mut self) -> Result<Option<WindowChange>, Error> {
         self.write_rebuilt()?;
         let Some(marker) = self.entries.first().filter(|entry| entry.may_keep()).cloned() else { return Ok(None) };
         let now = seconds(&self.environment.clock);

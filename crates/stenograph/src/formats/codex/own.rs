@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::content::{self, ContentKind};
 use super::{LINE_TYPES, items, notices};
+use crate::formats::document::closed;
 use crate::json::{Draft, Object};
 use crate::model::{Body, Content, Event, ExtraFields, Held, Input, PieceKind, Role, Usage};
 use crate::text::Text;
@@ -63,10 +64,7 @@ fn is_document_head(extra: &ExtraFields<'_>) -> bool {
 /// The end of a document: the closing bracket of the items, and the fields after them.
 fn epilogue(extra: &ExtraFields<'_>) -> RolloutPart {
     let after: Vec<_> = extra.0.iter().filter(|(_, held)| *held != Held::Hole).cloned().collect();
-    let whole = Draft::new().render(Some(&ExtraFields(after)));
-    let fields = whole.strip_prefix('{').unwrap_or(&whole);
-    let comma = if fields == "}" { "" } else { "," };
-    RolloutPart::Epilogue(format!("]{comma}{fields}").into())
+    RolloutPart::Epilogue(closed(&Draft::new().render(Some(&ExtraFields(after)))).into())
 }
 
 /// The extra fields of an object inside a record.

@@ -47,14 +47,6 @@ pub fn opened(object: &str) -> String {
     format!("{open}{comma}\n  \"{TURNS}\": [")
 }
 
-/// The end of a document: the closing bracket of the list, and the fields of an object.
-pub fn closed(object: &str) -> String {
-    let indented = indent(&go_json::escaped(object), 0);
-    let fields = indented.strip_prefix('{').unwrap_or(&indented);
-    let comma = if fields == "}" { "" } else { "," };
-    format!("]{comma}{fields}")
-}
-
 fn iso_time(time: Option<&Time<'_>>) -> String {
     time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::turn::{DevflowTurn, own_turn};
 use super::{NAME, TURNS, go_json, header};
-use crate::formats::document::{DocumentFrame, DocumentPart};
+use crate::formats::document::{DocumentFrame, DocumentPart, closed};
 use crate::frame::Items;
 use crate::json::indent;
 use crate::model::{Body, Content, Event, ExtraFields, Outline, Role, Usage};
@@ -74,7 +74,7 @@ impl DevflowWriter {
         } else {
             self.begin_turns(out);
             self.document.end(out);
-            self.write_part(header::closed(json), out);
+            self.write_part(closed(&indent(&go_json::escaped(json), 0)), out);
         }
     }
 

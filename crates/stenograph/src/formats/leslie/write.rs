@@ -305,9 +305,9 @@ mod tests {
         Body::Message { role, content: Content::text(text) }
     }
 
-    fn manners(losses: &LossReport, kind: Kind) -> Vec<(&str, &'static str)> {
+    fn loss_kinds(losses: &LossReport, kind: Kind) -> Vec<(&str, &'static str)> {
         let of_kind = losses.losses.keys().filter(|(of, _, _)| *of == kind);
-        of_kind.map(|(_, field, manner)| (field.as_str(), manner.name())).collect()
+        of_kind.map(|(_, field, loss)| (field.as_str(), loss.name())).collect()
     }
 
     #[test]
@@ -321,9 +321,9 @@ mod tests {
         ]);
         let cut = format!("{}...", "é".repeat(197));
         assert!(text.contains(&format!("[Tool call] t\n{cut}\n\n[Tool result] t\n{cut}\n\n[Error]\n{long}\n")));
-        assert_eq!(manners(&losses, Kind::ToolCall), [("content", "cut")]);
-        assert_eq!(manners(&losses, Kind::ToolResult), [("content", "cut"), ("name", "invented")]);
-        assert_eq!(manners(&losses, Kind::Failure), []);
+        assert_eq!(loss_kinds(&losses, Kind::ToolCall), [("content", "cut")]);
+        assert_eq!(loss_kinds(&losses, Kind::ToolResult), [("content", "cut"), ("name", "invented")]);
+        assert_eq!(loss_kinds(&losses, Kind::Failure), []);
     }
 
     #[test]
@@ -337,13 +337,13 @@ mod tests {
             assert!(text.len() <= FILE_SIZE_MAX, "{size}: {}", text.len());
             assert!(text.ends_with("...\n") || text.ends_with("</user_query>\n"), "{size}");
             assert!(!text.contains("left out"));
-            assert!(manners(&losses, Kind::Message).contains(&("", "dropped")));
+            assert!(loss_kinds(&losses, Kind::Message).contains(&("", "dropped")));
         }
         let (text, losses) = converted(vec![message(Role::User, "é".repeat(30_000))]);
         assert!(
             text.len() <= FILE_SIZE_MAX && text.len() > FILE_SIZE_MAX - 4 && text.ends_with("...\n</user_query>\n")
         );
-        assert_eq!(manners(&losses, Kind::Message), [("content", "cut")]);
+        assert_eq!(loss_kinds(&losses, Kind::Message), [("content", "cut")]);
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests {
         assert!(
             text.contains("Agent Mode: agent\nStop Reason: end_turn\nTool Calls: 0\n---\n\nuser:\n<user_query>\nhi\n")
         );
-        assert!(manners(&losses, Kind::Stop).iter().all(|(_, manner)| *manner == "invented"));
+        assert!(loss_kinds(&losses, Kind::Stop).iter().all(|(_, loss)| *loss == "invented"));
         let (text, _) = converted(vec![message(Role::User, "hi".into())]);
         assert!(!text.contains("Stop Reason"));
     }

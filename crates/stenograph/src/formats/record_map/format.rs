@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::RecordMap;
 use super::fields::peek_at;
-use crate::formats::document::{DocumentFrame, DocumentPart};
+use crate::formats::document::{DocumentFrame, DocumentPart, closed};
 use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
 use crate::json::{Object, indent, word};
 use crate::model::{Body, Event, ExtraFields, FormatInfo, Note, NoteKind, Outline, Span};
@@ -201,9 +201,7 @@ impl Writer for MappedWriter {
             (MappedPlace::Tail, Some(Items::Array(_))) => {
                 if let Some(json) = json(MappedPlace::Tail) {
                     document.end(out);
-                    let indented = indent(&json, 0);
-                    let fields = indented.strip_prefix('{').unwrap_or(&indented);
-                    out.record(format!("]{}{fields}", if fields == "}" { "" } else { "," }));
+                    out.record(closed(&indent(&json, 0)));
                 }
             }
             (MappedPlace::Head, Some(Items::Elements)) => {

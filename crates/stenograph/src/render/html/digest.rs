@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 /// The source expression of a content security policy that allows this inline style or script.
-pub fn policy_hash(text: &str) -> String {
+pub(crate) fn policy_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(sha256(text.as_bytes())))
 }
 

@@ -49,7 +49,13 @@ pub struct HtmlFacts {
 }
 
 /// Appends one event. A call has no result here; its result is an event of its own.
-pub fn event_html(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &HtmlOptions, out: &mut String) {
+pub(crate) fn event_html(
+    event: &Event<'_>,
+    view: &EventView,
+    facts: &HtmlFacts,
+    options: &HtmlOptions,
+    out: &mut String,
+) {
     match view.kind {
         ViewKind::User | ViewKind::Agent | ViewKind::Failure => message(event, view, facts, options, out),
         ViewKind::Compaction => compaction(event, view, facts, options, out),

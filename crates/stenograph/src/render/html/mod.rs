@@ -39,9 +39,8 @@ mod page_summary;
 mod timeline;
 
 pub use blocks::diff as diff_html;
-pub use digest::policy_hash;
 pub use escape::{escape, escaped_line, first_words};
-pub use event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};
+pub use event::{HtmlFacts, HtmlOptions, HtmlStep};
 pub use events::HtmlEvents;
 pub use page::{IndexEntry, PageBody, PageChunk, PageHeader, chunk_script, index_page, page, words_script};
 pub use page_summary::{HtmlAddress, PageSummary};

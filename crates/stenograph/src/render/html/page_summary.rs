@@ -224,7 +224,7 @@ impl PageSummary {
     }
 
     /// The lists: failures, tools and changed files.
-    pub fn lists_html(&self) -> String {
+    pub(crate) fn lists_html(&self) -> String {
         let mut out = String::new();
         if self.failure_count > 0 {
             let count = grouped(self.failure_count);
@@ -289,7 +289,7 @@ impl PageSummary {
     }
 
     /// The drawing of what happened when.
-    pub fn timeline_html(&self) -> String {
+    pub(crate) fn timeline_html(&self) -> String {
         self.timeline.html(self.agents.len())
     }
 
