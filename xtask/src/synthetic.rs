@@ -27,6 +27,18 @@ pub fn session(size: u64, out: &mut dyn Write) -> io::Result<u64> {
     Ok(records)
 }
 
+/// The id and the text of a session of one turn. Each number has its own ids, or the records would count as copies of each other.
+pub fn small_session(number: u64) -> io::Result<(String, String)> {
+    let mut one = Vec::new();
+    session(1, &mut one)?;
+    let id = format!("{number:08x}-1111-4000-8000-{number:012x}");
+    let text = String::from_utf8_lossy(&one)
+        .replace("5e551000-0000-4000-8000-000000000000", &id)
+        .replace("-0000-4000-8000-", &format!("-{:04x}-4000-8000-", number % 65_536))
+        .replace("wheel", &format!("wheel {number}"));
+    Ok((id, text))
+}
+
 /// One turn: a question, thinking, a call, its result, an answer.
 fn turn(number: u64) -> [String; 5] {
     let usage = format!(

@@ -36,7 +36,7 @@ function address() {
   const form = /** @type {HTMLFormElement} */ (one("#filter"));
   const pairs = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    if (typeof value === "string" && value && !(name === "sort" && value === "newest")) pairs.set(name, value);
+    if (typeof value === "string" && value) pairs.set(name, value);
   }
   const text = pairs.toString();
   return text ? `/sessions?${text}` : "/sessions";

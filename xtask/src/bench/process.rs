@@ -75,7 +75,8 @@ pub fn timed(command: &mut Command) -> Result<(Vec<u8>, Duration), Failure> {
     }
 }
 
-fn figure(status: &str, name: &str) -> u64 {
+/// A figure of a status file of the kernel.
+pub fn figure(status: &str, name: &str) -> u64 {
     let line = status.lines().find(|line| line.starts_with(name));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
 }

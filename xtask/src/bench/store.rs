@@ -4,7 +4,7 @@
 
 mod in_process;
 mod peers;
-mod queries;
+pub mod queries;
 mod query_times;
 
 use std::fs::{self, File};

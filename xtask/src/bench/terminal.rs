@@ -90,20 +90,13 @@ impl Ground {
 
     /// Writes many small sessions, a few of them new, and a large one.
     fn fill(&self, options: &Options) -> Result<(), Failure> {
-        let mut one = Vec::new();
-        synthetic::session(1, &mut one)?;
-        let one = String::from_utf8(one)?;
         let old = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 24 * 60 * 60);
         for number in 0..options.sessions {
             let folder = self.home.join(format!(".claude/projects/-home-ada-{}", number % 50));
             fs::create_dir_all(&folder)?;
-            let id = format!("{number:08x}-1111-4000-8000-{number:012x}");
-            // Give each session its own ids, or the records would count as copies of each other.
-            let text = one
-                .replace("5e551000-0000-4000-8000-000000000000", &id)
-                .replace("-0000-4000-8000-", &format!("-{:04x}-4000-8000-", number % 65_536));
+            let (id, text) = synthetic::small_session(number)?;
             let path = folder.join(format!("{id}.jsonl"));
-            fs::write(&path, text.replace("wheel", &format!("wheel {number}")))?;
+            fs::write(&path, text)?;
             if number >= RECENT {
                 File::options().write(true).open(&path)?.set_modified(old)?;
             }

@@ -1,5 +1,8 @@
 //! Measures pages: the time of `steno export --to html` for a real session, in turn with other installed programs that write
-//! pages, the size of the page, and the memory that a very large session takes.
+//! pages, the size of the page, and the memory that a very large session takes. `server.rs` measures the viewer.
+
+mod client;
+mod server;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -40,6 +43,28 @@ pub struct Options {
     /// The program `claude-code-transcripts`, instead of the one on the path
     #[arg(long, default_value = "claude-code-transcripts")]
     claude_code_transcripts: PathBuf,
+    /// Measure only the viewer, or only pages
+    #[arg(long, value_enum)]
+    only: Option<Only>,
+    /// The size of the tree that the viewer searches
+    #[arg(long, value_name = "SIZE", default_value = "500MB", value_parser = corpus::size)]
+    tree_size: u64,
+    /// The size of the session that the viewer opens
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = corpus::size)]
+    session_size: u64,
+    /// How many sessions the viewer lists
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    sessions: u64,
+    /// How long the viewer is idle
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    idle: u64,
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Only {
+    Pages,
+    Viewer,
 }
 
 /// The largest time of `steno`, as a fraction of the time of the fastest other program: without and with `--redact`.
@@ -59,24 +84,35 @@ pub fn view(options: &Options) -> Result<(), Failure> {
         None => scale::built()?,
     };
     let folder = tempfile::tempdir_in(tree::root().join("target"))?;
+    let mut goals = Goals::default();
+    if options.only != Some(Only::Viewer) {
+        pages(options, &steno, folder.path(), &mut goals)?;
+    }
+    if options.only != Some(Only::Pages) {
+        server::measure(options, &steno, folder.path(), &mut goals)?;
+    }
+    goals.end()
+}
+
+/// Measures the pages that `steno export` writes.
+fn pages(options: &Options, steno: &Path, folder: &Path, goals: &mut Goals) -> Result<(), Failure> {
     let session = tree::root().join(&options.session);
     let source = fs::metadata(&session).map_err(|error| format!("{}: {error}", session.display()))?.len();
-    let out = folder.path().join("page.html");
-    let ours = || export(&steno, &session, &out);
+    let out = folder.join("page.html");
+    let ours = || export(steno, &session, &out);
     let redacted = || {
-        let mut command = export(&steno, &session, &folder.path().join("redacted.html"));
+        let mut command = export(steno, &session, &folder.join("redacted.html"));
         command.arg("--redact");
         command
     };
     let peers = [
-        ("claude-replay", peer(&options.claude_replay, &session, &["-o"], &folder.path().join("replay.html"))),
-        ("claude-code-log", peer(&options.claude_code_log, &session, &["-o"], &folder.path().join("log.html"))),
+        ("claude-replay", peer(&options.claude_replay, &session, &["-o"], &folder.join("replay.html"))),
+        ("claude-code-log", peer(&options.claude_code_log, &session, &["-o"], &folder.join("log.html"))),
         (
             "claude-code-transcripts",
-            peer(&options.claude_code_transcripts, Path::new("json"), &[], &session).with_output(folder.path()),
+            peer(&options.claude_code_transcripts, Path::new("json"), &[], &session).with_output(folder),
         ),
     ];
-    let mut goals = Goals::default();
     let (mut own, mut own_redacted): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut others: Vec<(&str, Vec<f64>)> = Vec::new();
     for (name, peer) in &peers {
@@ -105,8 +141,7 @@ pub fn view(options: &Options) -> Result<(), Failure> {
     }
     let size = |path: &Path| fs::metadata(path).map_or(0.0, |found| found.len() as f64);
     Goals::print("size of the page, to its source", size(&out) / source as f64, "");
-    large(options, &steno, folder.path(), &mut goals)?;
-    goals.end()
+    large(options, steno, folder, goals)
 }
 
 /// Measures the memory and time of a very large session.

@@ -126,7 +126,8 @@ await withBrowser(async (browser) => {
   // A phone, and a page at four times its size: nothing is wider than the screen.
   for (const width of [390, 320]) {
     await page.setViewportSize({ width, height: 700 });
-    for (const path of ["/", "/sessions", "/sessions/hostile-1", "/usage", "/compare?a=hostile-1&b=hostile-2", "/sessions/team-1"]) {
+    for (const path of ["/", "/sessions", "/sessions/hostile-1", "/usage", "/compare?a=hostile-1&b=hostile-2", "/sessions/team-1",
+      "/sessions/hostile-1/changes", "/sessions/hostile-1/convert?to=codex", "/compare?a=hostile-1"]) {
       await page.goto(base + path);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${path} at ${width}: ${wide} pixels too wide`);

@@ -11,13 +11,13 @@ use crate::browser::Browser;
 use crate::runner::Folder;
 
 /// A session whose every text tries to become markup.
-const HOSTILE: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:00:00Z","session":"hostile-1","role":"user","content":"<script>alert(1)</script><img src=x onerror=alert(2)> [x](javascript:alert(3)) \u202e \u001b]8;;http://evil.example\u0007"}
+const HOSTILE: &str = r####"{"v":1,"kind":"message","time":"2026-03-02T09:00:00Z","session":"hostile-1","role":"user","content":"<script>alert(1)</script><img src=x onerror=alert(2)> [x](javascript:alert(3)) \u202e \u001b]8;;http://evil.example\u0007"}
 {"v":1,"kind":"message","time":"2026-03-02T09:00:01Z","session":"hostile-1","role":"assistant","model":"<b>m</b>","content":"</article></main><h1>out</h1>"}
 {"v":1,"kind":"tool_call","time":"2026-03-02T09:00:02Z","session":"hostile-1","name":"Bash","call":"c1","input":{"command":"echo '\"><script>alert(4)</script>'"}}
 {"v":1,"kind":"tool_result","time":"2026-03-02T09:00:03Z","session":"hostile-1","name":"Bash","call":"c1","content":"<svg onload=alert(5)>","error":true}
 {"v":1,"kind":"message","time":"2026-03-02T09:00:04Z","session":"hostile-1","role":"user","content":"And the harbour?"}
-{"v":1,"kind":"message","time":"2026-03-02T09:00:05Z","session":"hostile-1","role":"assistant","content":"Calm."}
-"#;
+{"v":1,"kind":"message","time":"2026-03-02T09:00:05Z","session":"hostile-1","role":"assistant","content":"### The sea\nCalm.\n# The end"}
+"####;
 
 /// The hostile session once more, with another result and another end.
 fn hostile_again() -> String {
@@ -244,6 +244,21 @@ fn no_text_of_a_transcript_becomes_markup() {
         assert!(!body.contains("href=\"javascript:") && !body.contains("<h1>out"), "{path}");
         assert!(!body.contains('\u{202e}') && !body.contains('\u{1b}'), "{path}");
     }
+}
+
+#[test]
+fn a_word_that_is_not_finished_finds_what_it_may_become() {
+    let server = Serving::start();
+    let found = |path: &str| server.get(path).body;
+    let (list, palette) = (found("/sessions?q=harbo"), found("/palette?q=harbo"));
+    assert!(list.contains(" of <code>harbo*</code>") && list.contains("/sessions/hostile-1"), "{list}");
+    assert!(palette.contains("In all sessions") && palette.contains("/sessions/hostile-1"), "{palette}");
+    // A whole word finds only itself, and one with a condition stays one.
+    assert!(!found("/sessions?q=harbour").contains("<code>harbour*</code>"));
+    assert!(found("/sessions?q=harbo%20").contains("Nothing found"), "a space ends the word");
+    let hits = found("/sessions?q=tide&part=list");
+    assert!(hits.contains("rel=\"next\"") && !hits.contains("part=list"), "{hits}");
+    assert!(hits.contains("session%3A%22long-1%22") || hits.matches("class=\"row\"").count() == 1, "{hits}");
 }
 
 #[test]

@@ -299,6 +299,11 @@ fn the_viewer_has_pictures() {
         short(number, project, model, minutes, title, turns).save(&folder, format);
     }
     let server = Serving::of(folder, "");
+    let weeks = server.get("/usage?by=week").body;
+    assert!(
+        weeks.contains("<a href=\"/sessions?q=since%3A") && weeks.contains("%20until%3A"),
+        "a bar leads to its sessions"
+    );
     let names = [&tides.session, &one.session, &other.session].map(String::as_str);
     browser.run("viewer_pictures.mjs", &[&server.link, names[0], names[1], names[2]]);
 }

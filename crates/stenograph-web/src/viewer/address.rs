@@ -45,9 +45,17 @@ impl Params {
         self.value(name)?.parse().ok()
     }
 
-    /// The address of a path with these parameters, one of them replaced or, without a value, removed.
+    /// The same parameters with another value of one.
+    #[must_use]
+    pub fn set(&self, name: &str, value: &str) -> Params {
+        let kept = self.0.iter().filter(|(key, _)| key != name).cloned();
+        Params(kept.chain([(name.to_owned(), value.to_owned())]).collect())
+    }
+
+    /// The address of a path with these parameters, one of them replaced or, without a value, removed. It is the address of a whole
+    /// page, also in a part of one.
     pub fn with(&self, path: &str, name: &str, value: Option<&str>) -> String {
-        let kept = self.0.iter().filter(|(key, value)| key != name && !value.is_empty());
+        let kept = self.0.iter().filter(|(key, value)| key != name && key != "part" && !value.is_empty());
         let pairs = kept.map(|(key, value)| (key.as_str(), value.as_str())).chain(value.map(|value| (name, value)));
         link(path, &pairs.collect::<Vec<_>>())
     }

@@ -49,13 +49,13 @@ impl Redactor {
             return found;
         }
         let mut levels: Vec<Unescaped> = Vec::new();
-        // A JSON record with escapes is read without them: `\n` is not a backslash and a letter.
-        if syntax == RecordSyntax::Text || memchr::memchr(b'\\', raw).is_none() {
+        let without_escapes = |text: &[u8]| unescaped(text).filter(|next| next.text != text);
+        let mut next_level = without_escapes(raw);
+        // A JSON record with escapes is read without them: `\n` is not a backslash and a letter. A backslash alone is no escape.
+        if syntax == RecordSyntax::Text || next_level.is_none() {
             self.scan(raw, &suspects, &mut |detected| found.push(detected));
         }
-        while levels.len() < LEVELS_MAX {
-            let text = levels.last().map_or(raw, |level| level.text.as_slice());
-            let Some(next) = unescaped(text).filter(|next| next.text != text) else { break };
+        while let Some(next) = next_level.take() {
             if let Suspects::At(suspects) = &mut suspects {
                 suspects.retain_mut(|suspect| {
                     let position = next.position(suspect.at);
@@ -68,6 +68,9 @@ impl Redactor {
                 detected.at = levels.iter().rev().fold(at, |at, level| level.original(&at));
                 found.push(detected);
             });
+            if levels.len() + 1 < LEVELS_MAX {
+                next_level = without_escapes(&next.text);
+            }
             levels.push(next);
         }
         found

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use memchr::{memchr2, memmem};
+use memchr::{memchr3, memmem};
 
 use super::detect::Detected;
 use super::own_rules::USER_NAME;
@@ -226,14 +226,15 @@ fn is_reference(key: &str) -> bool {
     key == "id" || lower.ends_with("_id") || lower.ends_with("uuid") || key.ends_with("Id") || key.ends_with("ID")
 }
 
-/// The offset of the quote that ends a string, or the end of a torn one.
+/// The offset of the quote that ends a string, or the end of a torn one: no string continues on another line.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(next) = memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+    while let Some(next) = memchr3(b'"', b'\\', b'\n', bytes.get(at..).unwrap_or_default()) {
         at += next;
-        if bytes.get(at) == Some(&b'"') {
-            return at;
+        match bytes.get(at..at + 2) {
+            Some([b'\\', b'\n']) => return at + 1,
+            Some([b'\\', _]) => at += 2,
+            _ => return at,
         }
-        at += 2;
     }
     bytes.len()
 }

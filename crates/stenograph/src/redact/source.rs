@@ -1,11 +1,13 @@
 //! Redacts a whole source that arrives in chunks, line by line. A JSON string has no raw newline, so a line never begins inside
-//! one; texts for people are handled in blocks, because their secrets may have several lines.
+//! one. Two kinds of sources are handled in blocks of lines: texts for people, because their secrets may have several lines, and
+//! indented JSON documents, because a thought and its signature are on different lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::check::{is_common_word, is_random, is_user_name};
 use super::detect::is_name_rule;
+use super::literals::is_json;
 use super::own_rules::{PRIVATE_KEY, USER_NAME};
 use super::{Finding, FindingClass, RecordSyntax, RedactionReport, Redactor};
 use crate::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
@@ -34,15 +36,18 @@ pub struct SourceRedactor<'r> {
 struct Lines<'r> {
     redactor: &'r Redactor,
     syntax: RecordSyntax,
-    /// Lines of a text that are handled together, and the number of the first.
+    /// Lines that are handled together, and the number of the first.
     block: Vec<u8>,
     block_line: u64,
     report: RedactionReport,
     known: KnownSecrets,
 }
 
-/// A block of text ends at the first blank line after this many bytes, or at any line after twice as many.
+/// A block of a text ends at the first blank line after this many bytes. Any block ends at a line after twice as many.
 const BLOCK_SIZE: usize = 1 << 20;
+
+/// A block of a document ends where an object ends after this many bytes.
+const DOCUMENT_BLOCK_SIZE: usize = 64 << 10;
 
 impl<'r> SourceRedactor<'r> {
     /// Begins with a source whose records have this syntax.
@@ -70,22 +75,28 @@ impl<'r> SourceRedactor<'r> {
 impl Lines<'_> {
     fn piece(&mut self, piece: &LinePiece<'_>, sink: &mut dyn RedactionSink) {
         self.report.oversize += u64::from(piece.is_cut && piece.begins_line);
-        match self.syntax {
-            RecordSyntax::Json => {
-                let (record, newline) = piece.bytes.split_at(piece.text().len());
-                self.record(record, piece.at.line, sink);
-                sink.bytes(newline);
-            }
-            RecordSyntax::Text => {
-                if self.block.is_empty() {
-                    self.block_line = piece.at.line;
-                }
-                self.block.extend_from_slice(piece.bytes);
-                let is_blank = piece.text().trim_ascii().is_empty();
-                if self.block.len() > 2 * BLOCK_SIZE || (is_blank && self.block.len() > BLOCK_SIZE) {
-                    self.flush(sink);
-                }
-            }
+        let text = piece.text().trim_ascii();
+        let is_in_block = match self.syntax {
+            RecordSyntax::Json => !piece.is_cut && is_part_of_document(text),
+            RecordSyntax::Text => true,
+        };
+        if !is_in_block {
+            self.flush(sink);
+            let (record, newline) = piece.bytes.split_at(piece.text().len());
+            self.record(record, piece.at.line, sink);
+            sink.bytes(newline);
+            return;
+        }
+        if self.block.is_empty() {
+            self.block_line = piece.at.line;
+        }
+        self.block.extend_from_slice(piece.bytes);
+        let is_end = match self.syntax {
+            RecordSyntax::Json => matches!(text, [b'}' | b']', ..]) && self.block.len() > DOCUMENT_BLOCK_SIZE,
+            RecordSyntax::Text => text.is_empty() && self.block.len() > BLOCK_SIZE,
+        };
+        if is_end || self.block.len() > 2 * BLOCK_SIZE {
+            self.flush(sink);
         }
     }
 
@@ -112,6 +123,12 @@ impl Lines<'_> {
         }
         sink.bytes(&redacted.bytes);
     }
+}
+
+/// Whether a line is a part of an indented document: it is JSON, and no whole record.
+fn is_part_of_document(line: &[u8]) -> bool {
+    let is_whole = matches!(line, [b'{', .., b'}'] | [b'[', .., b']']);
+    is_json(line) && !is_whole
 }
 
 /// Secrets and user names that were found, to mask them where no rule would find them.

@@ -58,8 +58,10 @@ pub enum EntryDetail {
     Everything,
 }
 
-/// From this number of hits on, a source is read as a whole.
+/// From this number of hits on, a source is read as a whole, unless it is large: a record alone costs about as much as this many
+/// bytes of a whole source.
 pub(super) const SINGLES_MAX: usize = 48;
+const SINGLE_COST: u64 = 64 << 10;
 
 impl Searcher {
     /// Reads hits source by source and passes each to `each` once.
@@ -75,7 +77,8 @@ impl Searcher {
             };
             let Some(format) = row.known_format() else { continue };
             let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
-            let single = row.access == Access::ByRecord && depth == EntryDetail::Texts && wanted.len() <= SINGLES_MAX;
+            let is_cheaper = wanted.len() <= SINGLES_MAX || row.stamp.size / SINGLE_COST > wanted.len() as u64;
+            let single = row.access == Access::ByRecord && depth == EntryDetail::Texts && is_cheaper;
             if let Some(version) = version {
                 self.read_version(&row, version, format, &wanted, each)?;
             } else if single {

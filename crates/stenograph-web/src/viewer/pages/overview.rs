@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use stenograph::ledger::By;
-use stenograph::render::span;
+use stenograph::render::{grouped, span};
 use stenograph_store::runs::{Need, RunLook};
 
 use super::super::address::{link, session_path};
-use super::super::html::{Nav, lazy, short, text};
+use super::super::html::{Nav, counted, lazy, short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
 use super::sessions::{RowMarks, session_html};
@@ -106,7 +106,10 @@ pub fn usage_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     }
     let models = usage::report(viewer, By::Model, Some(&since))?;
     Ok(format!(
-        "{}<h3>By model</h3>{}",
+        "<p class=\"muted\">{} <span class=\"dot\">·</span> {} <span class=\"dot\">·</span> {} tokens</p>{}<h3>By model</h3>{}",
+        usage::cost(&days.total),
+        counted(days.total.calls, "call"),
+        grouped(days.total.tokens.total()),
         usage::columns_html(&days, &viewer.zone, DAYS),
         usage::top_html(&models, By::Model, MODELS_MAX)
     ))

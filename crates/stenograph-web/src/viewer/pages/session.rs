@@ -277,6 +277,10 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
         Some(took.tokens()).filter(|tokens| !tokens.is_empty()),
         took.cost.map(dollars),
         Some(bytes(session.size)),
+        // The panels are about one conversation; these numbers are about all.
+        Some(sub_agents(named).len() as u64)
+            .filter(|count| *count > 0)
+            .map(|count| format!("with {}", counted(count, "sub-agent"))),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     let path = session_path(&session.name);

@@ -63,7 +63,9 @@ fn outline_html(contents: &Contents, places: &EventLinks<'_>) -> String {
         return "<p class=\"muted\">No prompts.</p>".to_owned();
     }
     let mut html = String::from("<ol>");
-    for turn in turns.items.iter().take(LIST_MAX) {
+    // The outline of a long session covers all of it.
+    let step = turns.items.len().div_ceil(LIST_MAX).max(1);
+    for turn in turns.items.iter().step_by(step) {
         let failed = if turn.failed > 0 { format!(" <em>{} failed</em>", turn.failed) } else { String::new() };
         let _ = write!(
             html,
@@ -75,7 +77,10 @@ fn outline_html(contents: &Contents, places: &EventLinks<'_>) -> String {
         );
     }
     html.push_str("</ol>");
-    let more = turns.count().saturating_sub(LIST_MAX as u64);
+    if step > 1 {
+        let _ = write!(html, "<p class=\"muted\">One of {step} prompts is listed.</p>");
+    }
+    let more = turns.count().saturating_sub(turns.items.len() as u64);
     if more > 0 {
         let _ = write!(html, "<p class=\"muted\">{} more prompts</p>", grouped(more));
     }
@@ -222,7 +227,7 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
         return Ok(String::new());
     }
     let mut body = String::from(
-        "<table class=\"small\"><thead><tr><th>Model</th><th>Calls</th><th>Input</th><th>Cache</th><th>Output</th><th>Cost</th></tr></thead><tbody>",
+        "<table class=\"small\"><thead><tr><th>Model</th><th>Cost</th><th>Calls</th><th>Input</th><th>Output</th><th>Cache</th></tr></thead><tbody>",
     );
     for group in &report.groups {
         let tokens = &group.tokens;
@@ -232,12 +237,12 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
         };
         let _ = write!(
             body,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{cost}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{cost}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             short(group.key.as_deref().unwrap_or("(unknown)"), 40),
             grouped(group.calls),
             grouped(tokens.input),
-            grouped(tokens.cache_read + tokens.cache_write),
             grouped(tokens.output),
+            grouped(tokens.cache_read + tokens.cache_write),
         );
     }
     body.push_str("</tbody></table>");

@@ -45,8 +45,9 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProbl
     if params.value("part") == Some("list") {
         return Ok(list);
     }
-    let (query, sort) = (params.value("q").unwrap_or_default(), params.value("sort").unwrap_or("newest"));
-    let mut sorts = String::new();
+    let (query, sort) = (params.value("q").unwrap_or_default(), params.value("sort").unwrap_or_default());
+    // Hits are best first, sessions newest first, unless the user chooses.
+    let mut sorts = "<option value=\"\">automatic</option>".to_owned();
     for order in SessionOrder::ALL {
         let selected = if order.name() == sort { " selected" } else { "" };
         let _ = write!(sorts, "<option{selected}>{}</option>", order.name());
@@ -95,8 +96,7 @@ fn list_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> 
     if let Some(words) = params.value("q") {
         let query = viewer.query(words)?;
         if speaks_of_events(query.expr()) {
-            let whole = if filter.is_empty() { words.to_owned() } else { format!("{filter} ({words})") };
-            return hits_html(viewer, &whole, params);
+            return hits_html(viewer, &filter, words, params);
         }
     }
     let whole = [filter.as_str(), params.value("q").unwrap_or_default()].join(" ");
@@ -240,13 +240,33 @@ fn thread_html(viewer: &Viewer, source: &SourceRow, session: &str, depth: usize)
     )
 }
 
-/// The sessions that contain what the query asks for, each with its best places.
-fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, AnswerProblem> {
-    let query = viewer.query(query)?;
+/// The query whose last word may go on: somebody who types has not finished it. `None` if the query ends otherwise.
+pub fn with_open_end(words: &str) -> Option<String> {
+    /// Shorter beginnings match too much.
+    const WORD_LENGTH_MIN: usize = 2;
+    let last = words.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let is_word = last.chars().count() >= WORD_LENGTH_MIN && last.chars().all(char::is_alphanumeric);
+    let is_quoted = words.matches('"').count() % 2 == 1 || words.contains('/');
+    (is_word && !is_quoted && !["AND", "OR", "NOT"].contains(&last)).then(|| format!("{words}*"))
+}
+
+/// The sessions that contain what the query asks for, each with its best places. If nothing does, the last word may go on.
+fn hits_html(viewer: &Viewer, filter: &str, words: &str, params: &Params) -> Result<String, AnswerProblem> {
     let offset = usize::try_from(params.number("from").unwrap_or(0)).unwrap_or(usize::MAX);
     let order = if params.value("sort") == Some("newest") { Order::Newest } else { Order::Best };
-    let request = SearchRequest { query: &query, order, offset, limit: HITS_MAX, within: viewer.root.as_deref() };
-    let found = viewer.hits(&request, SNIPPET_LENGTH_MAX)?;
+    let find = |words: &str| {
+        let whole = if filter.is_empty() { words.to_owned() } else { format!("{filter} ({words})") };
+        let query = viewer.query(&whole)?;
+        let request = SearchRequest { query: &query, order, offset, limit: HITS_MAX, within: viewer.root.as_deref() };
+        viewer.hits(&request, SNIPPET_LENGTH_MAX)
+    };
+    let (mut found, mut asked) = (find(words)?, words.to_owned());
+    if found.hits.is_empty()
+        && let Some(longer) = with_open_end(words)
+        && let Ok(more) = find(&longer)
+    {
+        (found, asked) = (more, longer);
+    }
     if found.hits.is_empty() {
         return Ok("<div class=\"empty\"><p>Nothing found.</p><p>Fewer words, <code>word*</code> or <code>word~</code> match more.</p></div>".to_owned());
     }
@@ -263,28 +283,34 @@ fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, An
     let about = if found.is_exact { "" } else { "about " };
     let mut html = String::new();
     if offset == 0 {
-        let _ =
-            write!(html, "<p class=\"count\"><span>{about}{}</span>{COMPARE_BUTTON}</p>", counted(found.total, "hit"));
+        let of = if asked == words { String::new() } else { format!(" of <code>{}</code>", text(&asked)) };
+        let hits = counted(found.total, "hit");
+        let _ = write!(html, "<p class=\"count\"><span>{about}{hits}{of}</span>{COMPARE_BUTTON}</p>");
     }
     html.push_str("<ul class=\"rows\">");
+    // Hits of a single session are all shown.
+    let shown_max = if groups.len() == 1 { HITS_MAX } else { HITS_OF_SESSION_MAX };
     for group in groups {
         let Some(session) = group.first().and_then(|hit| hit.session.as_ref()) else { continue };
         let row = session_html(viewer, &catalogue, session, 0, RowMarks::Yes);
         html.push_str(row.strip_suffix("</li>").unwrap_or(&row));
         html.push_str("<ol class=\"hits\">");
-        for hit in group.iter().take(HITS_OF_SESSION_MAX) {
+        for hit in group.iter().take(shown_max) {
             html.push_str(&hit_html(session, hit));
         }
         html.push_str("</ol>");
-        let more = group.len().saturating_sub(HITS_OF_SESSION_MAX);
+        let more = group.len().saturating_sub(shown_max);
         if more > 0 {
-            let _ = write!(html, "<p class=\"muted\">{} more here</p>", grouped(more as u64));
+            let query = format!("session:\"{}\" ({asked})", session.name.replace('\\', "\\\\").replace('"', "\\\""));
+            let address = link("/sessions", &[("q", &query)]);
+            let more = grouped(more as u64);
+            let _ = write!(html, "<p class=\"muted\"><a href=\"{}\">{more} more here</a></p>", text(&address));
         }
         html.push_str("</li>");
     }
     html.push_str("</ul>");
     if let Some(next) = &found.next {
-        let next = params.with("/sessions", "from", Some(next));
+        let next = params.set("q", &asked).with("/sessions", "from", Some(next));
         let _ = write!(html, "<p class=\"more\"><a rel=\"next\" href=\"{}\">More hits</a></p>", text(&next));
     }
     Ok(html)
@@ -364,4 +390,29 @@ fn facets_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem
         html.push_str("</ul></details>");
     }
     Ok(html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_last_word_may_go_on() {
+        for (typed, longer) in [
+            ("harb", Some("harb*")),
+            ("calm harb", Some("calm harb*")),
+            ("project:api harb", Some("project:api harb*")),
+            ("h", None),
+            ("harb ", None),
+            ("project:ap", None),
+            ("harb*", None),
+            ("harb~", None),
+            ("\"calm harb", None),
+            ("/harb", None),
+            ("calm OR", None),
+            ("", None),
+        ] {
+            assert_eq!(with_open_end(typed).as_deref(), longer, "{typed}");
+        }
+    }
 }

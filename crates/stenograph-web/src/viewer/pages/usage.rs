@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use stenograph::ledger::{
@@ -136,7 +137,7 @@ fn report_html(report: &UsageReport, by: By, query: Option<&str>) -> String {
             names.join(", ")
         );
     }
-    format!("{}{}{unpriced}{left_out}", cards_html(&report.total), table_html(&shown, &report.total, by, query))
+    format!("{}{unpriced}{}{left_out}", cards_html(&report.total), table_html(&shown, &report.total, by, query))
 }
 
 /// The totals.
@@ -155,7 +156,7 @@ fn cards_html(total: &Group) -> String {
 }
 
 /// The cost of a group. A model without a price is never free.
-fn cost(group: &Group) -> String {
+pub fn cost(group: &Group) -> String {
     match (group.cost.money, group.cost.unpriced) {
         (Some(money), 0) => dollars(money),
         (_, unpriced) if unpriced > 0 && group.cost.priced == 0 => "no price".to_owned(),
@@ -212,12 +213,16 @@ fn sessions_link(key: Option<&str>, by: By, query: Option<&str>) -> Option<Strin
     let quoted = format!("\"{}\"", key.replace('\\', "\\\\").replace('"', "\\\""));
     let condition = match by {
         By::Day => format!("since:{key} until:{key}"),
+        By::Week => {
+            let monday: Date = key.parse().ok()?;
+            format!("since:{key} until:{}", monday.saturating_add(Span::new().days(6)))
+        }
         By::Month => format!("since:{key} until:{key}"),
         By::Model => format!("model:{quoted}"),
         By::Project => format!("project:{quoted}"),
         By::Agent => format!("agent:{quoted}"),
         By::Session => return Some(super::super::address::session_path(key)),
-        By::Week | By::HourBlock | By::Branch | By::Tool | By::Subagent => return None,
+        By::HourBlock | By::Branch | By::Tool | By::Subagent => return None,
     };
     let whole = [query.unwrap_or_default(), &condition].join(" ");
     Some(link("/sessions", &[("q", whole.trim())]))

@@ -12,8 +12,9 @@ const SIZE_MAX: usize = 256 << 10;
 /// The deepest nesting of elements. Browsers flatten deeper documents, and are slow with them.
 const DEPTH_MAX: usize = 24;
 
-/// Headings of a text are below the headings of the page.
-const HEADING_SHIFT: usize = 3;
+/// Headings of a text are below the headings of the prompts, and none skips a level: people who hear a page go from heading to
+/// heading.
+const HEADING_SHIFT: usize = 2;
 const HEADING_LEVEL_MAX: usize = 6;
 
 /// The longest target of a link.
@@ -31,7 +32,15 @@ pub fn markdown(text: &str, out: &mut String) {
         return;
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
-    let mut writer = MarkdownWriter { out, open: Vec::new(), code: None, table: Vec::new(), cell: 0, is_head: false };
+    let mut writer = MarkdownWriter {
+        out,
+        open: Vec::new(),
+        code: None,
+        table: Vec::new(),
+        cell: 0,
+        is_head: false,
+        heading: HEADING_SHIFT,
+    };
     for event in Parser::new_ext(text, options) {
         writer.event(event);
     }
@@ -55,6 +64,8 @@ struct MarkdownWriter<'o> {
     table: Vec<Alignment>,
     cell: usize,
     is_head: bool,
+    /// The level of the last heading.
+    heading: usize,
 }
 
 impl MarkdownWriter<'_> {
@@ -87,7 +98,8 @@ impl MarkdownWriter<'_> {
             Tag::Paragraph => self.element("p"),
             Tag::HtmlBlock => self.tag("<p class=\"html\">", "</p>"),
             Tag::Heading { level, .. } => {
-                let level = (level as usize + HEADING_SHIFT).min(HEADING_LEVEL_MAX);
+                let level = (level as usize + HEADING_SHIFT).min(self.heading + 1).min(HEADING_LEVEL_MAX);
+                self.heading = level;
                 self.element(&format!("h{level}"));
             }
             Tag::BlockQuote(_) => self.element("blockquote"),
@@ -218,7 +230,8 @@ mod tests {
         for (text, expected) in [
             ("Done, it works.", "<p>Done, it works.</p>"),
             ("a **b** `c`", "<p>a <strong>b</strong> <code>c</code></p>"),
-            ("# One\ntwo\nthree", "<h4>One</h4><p>two\nthree</p>"),
+            ("# One\ntwo\nthree", "<h3>One</h3><p>two\nthree</p>"),
+            ("### a\n# b\n### c\n### d", "<h3>a</h3><h3>b</h3><h4>c</h4><h5>d</h5>"),
             ("- [x] a\n- [ ] b", "<ul><li>\u{2611} a</li><li>\u{2610} b</li></ul>"),
             (
                 "[a](https://b.example)",
