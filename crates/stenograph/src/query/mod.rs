@@ -18,7 +18,7 @@ pub(crate) use crate::evidence::{is_path, joined, touches, verb};
 pub use collapse::{CollapsedHit, Same, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;
-pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought, TagPattern};
+pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought, SpreadQuery, TagPattern};
 pub use field::fields;
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
