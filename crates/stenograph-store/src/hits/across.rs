@@ -20,7 +20,7 @@ pub struct SessionAnswer {
     pub total: usize,
     /// The number of sessions that are shown.
     pub shown: usize,
-    /// Whether that number is exact: a word may have more hits than are searched.
+    /// Whether `total` is exact: a word may have more hits than are searched.
     pub is_exact: bool,
 }
 
