@@ -135,7 +135,7 @@ fn time_zone(name: &str) -> Result<jiff::tz::TimeZone, String> {
         .map_err(|_| "unknown time zone: use a name such as Europe/Berlin, America/New_York or UTC".to_owned())
 }
 
-/// Parses the name of a format; help and completions list all of them.
+/// Parses the name of a format; completions list all of them.
 pub fn format_name() -> PossibleValuesParser {
     PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
 }

@@ -12,6 +12,8 @@ mod csv;
 mod edit_output;
 mod edit_report;
 mod error;
+#[cfg(test)]
+mod examples;
 mod filter;
 mod home;
 mod index_loop;

@@ -74,7 +74,7 @@ fn show(
     found: &[FoundFile],
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    let agents = status::attention(place, AGENTS_MAX, table::screen_width(), output.colour())?;
+    let agents = status::attention(place, found, AGENTS_MAX, table::screen_width(), output.colour())?;
     if !agents.is_empty() {
         heading("Agents", "steno status", output)?;
         agents.iter().try_for_each(|line| output.line(line))?;

@@ -76,6 +76,8 @@ mod nested;
 mod newcomer;
 #[path = "cli/pick.rs"]
 mod pick;
+#[path = "cli/picture.rs"]
+mod picture;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

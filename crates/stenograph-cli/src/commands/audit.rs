@@ -1,6 +1,7 @@
 //! `steno audit`: reports what a session did. The library computes the audit; this file selects sessions and the exit code.
 //! `audit/view.rs` and `audit/run_parts.rs` format it.
 
+mod cost;
 mod diff;
 mod explain;
 mod merge;
@@ -27,11 +28,11 @@ use total::AuditTotal;
 ///
 /// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit
 /// codes, the last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions,
-/// and the size of the context. Repeated records count once. steno does not interpret commands, so it does not know which files
-/// a command changed.
+/// the size of the context, and the tokens with their cost. Repeated records count once. steno does not interpret commands, so
+/// it does not know which files a command changed.
 ///
 /// Name a file, or a session that steno index has found; sub-agents in files beside it are included. With --query, steno reports
-/// every session that matches; a name with the syntax of a query (tool:bash, or several words in quotes) is one, too.
+/// every session that matches. A name that looks like a query (tool:bash, or several words in quotes) is taken as one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,8 +68,8 @@ pub struct Options {
     /// Print the rule and the record behind each outcome: failed, denied and interrupted calls, errors, stuck phases, the state
     #[arg(long, conflicts_with = "diff")]
     explain: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Print one JSON object per session, with all fields
     #[arg(long)]
@@ -199,7 +200,7 @@ impl SeveralReports {
                     output.line(&name)?;
                 }
                 options.report(&audited, output)?;
-                self.total.add(&audited.audit);
+                self.total.add(&audited);
             }
             Err(error) => {
                 output.error(&error);

@@ -52,8 +52,8 @@ pub struct Options {
     /// Serve the answers of this sub-agent
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Print one JSON object per request
     #[arg(long)]

@@ -43,8 +43,8 @@ pub struct Options {
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: SessionArgs,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Test the laws on each file: reading loses nothing, hides nothing, and gives the same result for any split into chunks
     #[arg(long)]

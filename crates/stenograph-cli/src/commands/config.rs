@@ -82,8 +82,6 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Manage additional folders to index
-    Folder(folder::Options),
     /// Remove a setting from its file
     #[command(after_help = "Examples:\n  steno config unset App.AutoSaveTrajectory")]
     Unset {
@@ -96,6 +94,8 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Manage additional folders to index
+    Folder(folder::Options),
 }
 
 /// Whose settings are meant.

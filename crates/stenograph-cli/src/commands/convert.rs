@@ -45,8 +45,8 @@ pub struct Options {
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     to: String,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
     output: OutputFile,

@@ -72,8 +72,8 @@ pub struct Options {
     /// Tokenizer for --split-tokens: bytes (four per token), o200k, cl100k, or an OpenAI model [default: bytes]
     #[arg(long, value_name = "NAME", requires = "split_tokens", conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at"])]
     tokenizer: Option<String>,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,

@@ -71,8 +71,8 @@ pub struct Options {
     /// Omit tool calls and results (Markdown only)
     #[arg(long)]
     no_tools: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
 }
 

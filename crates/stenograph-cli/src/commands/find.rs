@@ -1,5 +1,6 @@
 //! `steno find`: searches all sessions. The index answers; `--in` reads files directly, without an index.
 
+mod across;
 mod files;
 mod scan;
 mod view;
@@ -7,7 +8,7 @@ mod view;
 use std::path::PathBuf;
 
 use stenograph::query::Query;
-use stenograph_store::hits::{self, ShownAnswer};
+use stenograph_store::hits::{self, ShownAnswer, ShownHit};
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
@@ -18,13 +19,15 @@ use crate::table;
 
 /// Search all sessions for messages, calls and files
 ///
-/// Searches every indexed session of every agent. One event must contain all words of the query.
+/// Searches every indexed session of every agent. One event must contain all words of the query; with --session, they may be in
+/// different events of a session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno find connection refused
   steno find '\"connection refused\" -timeout tool:bash since:7d'
   steno find 'project:api (migrate OR migration) role:user' --newest
+  steno find --session flaky checkout retry    words anywhere in a session
   steno find 数据库
   steno find -- --json                         a query that begins with a dash
   steno find '/E[0-9]{4}/ rustc'               a regex, in events with the word
@@ -64,15 +67,18 @@ pub struct Options {
     filter: FilterArgs,
     #[command(flatten)]
     place: StoreArgs,
+    /// Find sessions that have all words of the query, in any of their events
+    #[arg(long, conflicts_with_all = ["file", "within", "tokens"])]
+    session: bool,
     /// List every hit separately instead of grouping hits by session
     #[arg(long)]
     events: bool,
     /// Sort by time, newest first, instead of by relevance
     #[arg(long)]
     newest: bool,
-    /// Show at most N hits
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
-    limit: usize,
+    /// Show at most N hits [default: 20, or 100 if grouped by session]; with --session, N sessions [default: 20]
+    #[arg(long, value_name = "N", value_parser = limit)]
+    limit: Option<usize>,
     /// Show the next page: the value of "next" in an earlier result
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
@@ -91,6 +97,13 @@ fn limit(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How many hits are shown without --limit. Of those of one session, people see only a few.
+const LIMIT: usize = 20;
+const GROUPED_LIMIT: usize = 100;
+
+/// How many hits of one session are shown. With --session, there is one for each word.
+const HITS_OF_SESSION_MAX: usize = 3;
+
 /// The longest snippet.
 const SNIPPET_LENGTH_MAX: usize = 220;
 
@@ -106,6 +119,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let Some(query) = options.full_query()? else {
         return Err(CommandError::new("the query is empty").hint("write a word, or a field such as is:error"));
     };
+    if options.session {
+        return across::run(options, &query, output);
+    }
     let (answer_to_show, status) = match options.within.as_slice() {
         [] => (ask_index(options, &query)?, ExitStatus::Done),
         files => scan::answer(options, &query, files, output)?,
@@ -117,25 +133,30 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         output.line(&view::end_json(&answer_to_show))?;
     } else {
-        output.page();
-        let texts: Vec<String> = match options.events {
-            true => answer_to_show
-                .hits
-                .iter()
-                .map(|shown| view::hit(shown, output.colour(), table::screen_width()))
-                .collect(),
-            false => view::sessions(&answer_to_show.hits, output.colour(), table::screen_width()),
-        };
-        if !texts.is_empty() {
-            output.line(&texts.join("\n\n"))?;
-        }
+        options.print(&answer_to_show.hits, output)?;
         report_count(&answer_to_show, &query, options, output);
     }
     Ok(status.max(if answer_to_show.hits.is_empty() { ExitStatus::No } else { ExitStatus::Done }))
 }
 
-/// Parses a query.
 impl Options {
+    fn limit(&self) -> usize {
+        let is_grouped = !(self.json || self.events || self.session) && self.file.is_none() && self.tokens.is_none();
+        self.limit.unwrap_or(if is_grouped { GROUPED_LIMIT } else { LIMIT })
+    }
+
+    /// Prints hits for people.
+    fn print(&self, hits: &[ShownHit], output: &mut Output<'_>) -> Result<(), CommandError> {
+        output.page();
+        let (colour, width) = (output.colour(), table::screen_width());
+        let texts: Vec<String> = match self.events {
+            true => hits.iter().map(|shown| view::hit(shown, colour, width)).collect(),
+            false if self.session => view::sessions(hits, usize::MAX, colour, width),
+            false => view::sessions(hits, HITS_OF_SESSION_MAX, colour, width),
+        };
+        if texts.is_empty() { Ok(()) } else { output.line(&texts.join("\n\n")) }
+    }
+
     /// The query with the conditions of the options; `None` if there are none.
     fn full_query(&self) -> Result<Option<Query>, CommandError> {
         query_of(&self.filter.all(), &self.query.join(" "))
@@ -145,7 +166,7 @@ impl Options {
 fn ask_index(options: &Options, query: &Query) -> Result<ShownAnswer, CommandError> {
     let offset = offset(options.cursor.as_deref())?;
     let order = if options.newest { Order::Newest } else { Order::Best };
-    search(&options.place, query, order, offset, options.limit)
+    search(&options.place, query, order, offset, options.limit())
 }
 
 /// Asks the index for at most `limit` hits after the first `offset`.
@@ -186,16 +207,21 @@ fn limited_to(mut answer_to_show: ShownAnswer, tokens: Option<u64>) -> ShownAnsw
     answer_to_show
 }
 
+fn report_nothing(query: &Query, options: &Options, output: &mut Output<'_>) {
+    let filters =
+        if options.filter.all().iter().any(|(_, value)| value.is_some()) { " with these filters" } else { "" };
+    let text = if options.query.is_empty() { query.to_string() } else { options.query.join(" ") };
+    output.say(&format!("nothing found for {text}{filters}"));
+    let spread =
+        if options.session || options.query.len() < 2 { "" } else { "; --session finds words in different events" };
+    output.say(&format!("hint: update the index with steno index; fewer words, word* or word~ match more{spread}"));
+}
+
 /// Reports the number of hits, and how to get more.
 fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, output: &mut Output<'_>) {
     let about = if answer_to_show.is_exact { "" } else { "about " };
     if answer_to_show.hits.is_empty() {
-        let filters =
-            if options.filter.all().iter().any(|(_, value)| value.is_some()) { " with these filters" } else { "" };
-        let text = if options.query.is_empty() { query.to_string() } else { options.query.join(" ") };
-        output.say(&format!("nothing found for {text}{filters}"));
-        output.say("hint: update the index with steno index; fewer words, word* or word~ match more");
-        return;
+        return report_nothing(query, options, output);
     }
     let shown = answer_to_show.hits.len() as u64;
     let mut text = format!("\n{about}{}", counted(answer_to_show.total, "hit"));

@@ -11,7 +11,6 @@ mod preview;
 mod screen;
 mod workers;
 
-use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -31,7 +30,7 @@ use action::{PickAction, PickTask};
 use find_loop::Picked;
 use matching::SearchedSessions;
 use model::{Enter, Loading, Picker};
-use stenograph_store::sessions::ShortNames;
+use stenograph_store::sessions::{SessionOrder, ShortNames};
 
 /// Find a session interactively, and show it
 ///
@@ -131,7 +130,7 @@ fn sessions(place: &StoreArgs, amount: Amount) -> Result<SearchedSessions, Comma
         let inside = catalogue.sessions_below(&root)?;
         sessions.retain(|session| inside.contains(&session.id));
     }
-    sessions.sort_by_key(|session| (Reverse(session.ended), Reverse(session.id)));
+    SessionOrder::Newest.sort(&mut sessions);
     Ok(SearchedSessions::new(sessions))
 }
 

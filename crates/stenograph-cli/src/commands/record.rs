@@ -27,8 +27,8 @@ pub use recorders::{environment, print_warning};
 /// Record an agent while it runs
 ///
 /// Reads events from standard input in any line format, or runs a command and records its output. Writes the events in one or
-/// more layouts: the files that another system would write. steno acknowledges an event when it is recorded as --sync says; by
-/// default it is then on disk. After a crash, steno recover completes the recording.
+/// more layouts: the files that another system would write. steno acknowledges an event when it is as safe as --sync
+/// requires: by default, on disk. After a crash, steno recover completes the recording.
 ///
 /// A recording ends as completed at the end of the input, as failed if the command fails, as canceled on Ctrl-C, and as
 /// interrupted if steno itself was killed.

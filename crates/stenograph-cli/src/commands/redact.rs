@@ -51,8 +51,8 @@ pub struct Options {
     /// Clean the session's files, the archive and the index, in place and for good
     #[arg(long, conflicts_with_all = ["output", "from"])]
     everywhere: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Print the report as one JSON object
     #[arg(long)]

@@ -68,8 +68,8 @@ pub struct Options {
     /// Keep playing new events until you stop it
     #[arg(short, long, conflicts_with = "end")]
     follow: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
     draw: DrawArgs,

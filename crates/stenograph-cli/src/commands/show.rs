@@ -36,8 +36,8 @@ use select::EventSelection;
 ///
 /// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows all of their
 /// lines. Name a file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno
-/// shows the archived copy. Control characters appear as visible symbols. For a session, the notes that steno mark has put on
-/// an event are printed below it.
+/// shows the archived copy. Control characters appear as visible symbols. The notes that you gave an event with steno mark
+/// follow it.
 ///
 /// Some agents write the same content in several records. steno hides a record whose content is also in an earlier record or in
 /// one of the next 64 events. With --last, it compares only the events that it reads from the end of the file. --json and
@@ -81,8 +81,8 @@ pub struct Options {
     /// Show an archived version of a file that was rewritten (steno archive list --json lists them)
     #[arg(long, value_name = "N", conflicts_with_all = ["context", "subagents"])]
     version: Option<u32>,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Show only the last N events, after all other selections
     #[arg(long, value_name = "N", conflicts_with = "first")]
@@ -370,6 +370,14 @@ pub(super) enum Shown {
 impl Shown {
     pub(super) fn event(number: Option<u64>, event: &Event<'_>) -> Shown {
         Shown::Event(number, Box::new(event.clone().into_owned()))
+    }
+
+    /// The same with the number of its event.
+    pub(super) fn numbered(self, number: Option<u64>) -> Shown {
+        match self {
+            Shown::Event(_, event) => Shown::Event(number, event),
+            text @ Shown::Text(_) => text,
+        }
     }
 
     /// The text to print; empty for an event that is hidden.

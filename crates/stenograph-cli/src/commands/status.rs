@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
-use stenograph_store::discover::{Stat, path_hints};
+use stenograph_store::discover::{FoundFile, Stat, path_hints};
 use stenograph_store::follow::ChangeSignal;
-use stenograph_store::index::Store;
+use stenograph_store::index::{SavedStatuses, Store};
 use stenograph_store::runs::{self, Look, Need, RunLook, RunsSeen};
 use stenograph_store::{Error, Problem};
 
@@ -28,8 +28,8 @@ use crate::terminal;
 ///
 /// Agents that need you come first, in this order: those that ask a question, those that ask for permission, idle ones, failed
 /// and stuck ones, and stalled ones. Running agents follow, then completed ones. Without a name, steno looks at transcripts
-/// that were written within --active-within; of these it only counts agents that stalled more than a day ago. On a terminal it
-/// shows one screen. --all shows everything.
+/// that were written within --active-within. Agents that stalled more than a day ago are only counted, and a terminal shows one
+/// screen; --all shows everything.
 ///
 /// The last records of a transcript, and their age, decide the state. On Linux an agent also counts as alive if a process has
 /// its transcript open, or if its program runs in the folder of the session. If an agent is silent and its program does not run
@@ -85,16 +85,23 @@ pub struct Options {
     /// Print the rule and the record that decided each state
     #[arg(long)]
     explain: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Print one JSON object per run; with --watch, one per change
     #[arg(long)]
     json: bool,
 }
 
-/// The table of the agents that run or need their user, of those active in the last day; at most `most` of them.
-pub fn attention(place: &StoreArgs, most: usize, width: usize, colour: Colour) -> Result<Vec<String>, CommandError> {
+/// The table of the agents that run or need their user, of those active in the last day; at most `most` of them. The transcripts
+/// come newest first.
+pub fn attention(
+    place: &StoreArgs,
+    found: &[FoundFile],
+    most: usize,
+    width: usize,
+    colour: Colour,
+) -> Result<Vec<String>, CommandError> {
     let patience = Patience::default();
     let options = Options {
         files: Vec::new(),
@@ -110,7 +117,9 @@ pub fn attention(place: &StoreArgs, most: usize, width: usize, colour: Colour) -
         from: None,
         json: false,
     };
-    let runs = options.look()?.runs;
+    let since_ms = crate::clock::millis() - OLD_MS;
+    let recent = found.iter().take_while(|file| file.stat.modified_ns / 1_000_000 >= since_ms).cloned().collect();
+    let runs = options.look_around(recent)?;
     let active: Vec<&RunLook> = runs.iter().filter(|run| Need::of(run) != Need::Over).take(most).collect();
     if active.is_empty() {
         return Ok(Vec::new());
@@ -189,18 +198,30 @@ impl Options {
 
     /// Looks at all runs. One bad file does not stop the rest.
     fn look(&self) -> Result<Runs, CommandError> {
-        let saved = self.place.store().as_ref().map(Store::saved_statuses).unwrap_or_default();
-        let (now_ms, patience) = (crate::clock::millis(), self.patience());
-        let format = self.from.as_deref().map(input::format_named).transpose()?;
-        let look = Look { format, saved: &saved, now_ms, since_ms: i64::MIN, patience };
         if self.files.is_empty() {
-            let look = Look { since_ms: now_ms.saturating_sub_unsigned(self.active_within), ..look };
-            let runs = runs::look_around(live::transcripts(&self.place)?, look);
+            let runs = self.look_around(live::transcripts(&self.place)?)?;
             return Ok(Runs { runs, errors: Vec::new() });
         }
-        let mut runs = self.look_at_named(look);
+        let saved = self.saved();
+        let mut runs = self.look_at_named(self.how(&saved, i64::MIN)?);
         runs::look_for_processes(&mut runs.runs, RunsSeen::Named);
         Ok(runs)
+    }
+
+    /// Looks at those of these transcripts that were active lately.
+    fn look_around(&self, found: Vec<FoundFile>) -> Result<Vec<RunLook>, CommandError> {
+        let saved = self.saved();
+        let since_ms = crate::clock::millis().saturating_sub_unsigned(self.active_within);
+        Ok(runs::look_around(found, self.how(&saved, since_ms)?))
+    }
+
+    fn saved(&self) -> SavedStatuses {
+        self.place.store().as_ref().map(Store::saved_statuses).unwrap_or_default()
+    }
+
+    fn how<'s>(&self, saved: &'s SavedStatuses, since_ms: i64) -> Result<Look<'s>, CommandError> {
+        let format = self.from.as_deref().map(input::format_named).transpose()?;
+        Ok(Look { format, saved, now_ms: crate::clock::millis(), since_ms, patience: self.patience() })
     }
 
     /// Looks at the named runs: all agents of a session, or one file.

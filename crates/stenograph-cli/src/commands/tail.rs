@@ -13,7 +13,7 @@ use stenograph_store::{Passes, Source};
 
 use super::show::Shown;
 use crate::error::{CommandError, ExitStatus};
-use crate::last::{last_shown, unless_repeated};
+use crate::last::{InWindow, LastShown, last_shown, unless_repeated};
 use crate::output::{Output, counted, grouped, harmless_json};
 use crate::store::{LATEST, SessionArgs};
 use crate::terminal::{self, Drawer};
@@ -54,8 +54,8 @@ pub struct Options {
     /// Keep running and print new events
     #[arg(short, long)]
     follow: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
     draw: terminal::DrawArgs,
@@ -89,22 +89,32 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .hint("wait for events with steno tail -f FILE"));
     }
     let form = if options.json { TailForm::Json } else { TailForm::View };
-    let mut drawer = options.draw.drawer(output.colour());
+    let drawer = options.draw.drawer(output.colour());
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
     let is_seen = |event: &Event<'_>| form == TailForm::Json || drawer.shows(event);
-    let (last, queue) =
+    let LastShown { last, queue, window } =
         last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event).filter(|_| is_seen(event)))?;
-    for shown in &last.events {
-        write!(output.data(), "{}", shown.text(&mut drawer))?;
+    let before = match form {
+        TailForm::View => window.events_before(&path, follow.format(), &options.place),
+        TailForm::Json => None,
+    };
+    let warnings = warnings(&last, &name);
+    let events = last.events;
+    let mut printer =
+        NewEventPrinter { form, drawer, name, output, queue, count: window.count(), before, came: false, failed: None };
+    for shown in events {
+        printer.print(shown, IsRepeat::No);
     }
-    warning(&last, &name, output);
-    output.flush()?;
+    if let Some(error) = printer.failed.take() {
+        return Err(error);
+    }
+    warnings.iter().for_each(|warning| printer.output.say(warning));
+    printer.output.flush()?;
     let Some(signal) = signal else { return Ok(ExitStatus::Done) };
-    let mut printer = NewEventPrinter { form, drawer, name, output, queue, came: false, failed: None };
     loop {
         printer.came = false;
         follow.look(&mut printer)?;
@@ -119,18 +129,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
 }
 
-/// Prints warnings about the end of a file.
-fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
-    if let Some(note) = &last.torn {
+/// Warnings about the end of a file.
+fn warnings<T>(last: &Last<T>, name: &str) -> Vec<String> {
+    let torn = last.torn.as_ref().map(|note| {
         let (length, offset) = (counted(note.at.length, "byte"), grouped(note.at.offset));
-        output.say(&format!(
-            "{name}: the last record ({length} at byte {offset}) is incomplete: still being written, or cut off"
-        ));
-    }
-    if let Some(length) = last.gave_up {
+        format!("{name}: the last record ({length} at byte {offset}) is incomplete: still being written, or cut off")
+    });
+    let gave_up = last.gave_up.map(|length| {
         let (found, length) = (counted(last.events.len() as u64, "event"), counted(length, "byte"));
-        output.say(&format!("{name}: {found} in the last {length}; earlier content was not read"));
-    }
+        format!("{name}: {found} in the last {length}; earlier content was not read")
+    });
+    torn.into_iter().chain(gave_up).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +171,11 @@ struct NewEventPrinter<'a, 'o> {
     name: String,
     output: &'a mut Output<'o>,
     /// Events that may turn out to repeat others.
-    queue: RepeatQueue<Shown>,
+    queue: RepeatQueue<InWindow<Shown>>,
+    /// How many events the window has.
+    count: u64,
+    /// How many events of the file precede the window, if that is known.
+    before: Option<u64>,
     /// Whether an event arrived since the last look.
     came: bool,
     failed: Option<CommandError>,
@@ -172,13 +185,13 @@ impl NewEventPrinter<'_, '_> {
     /// Prints the waiting events: no repetition arrived for a while.
     fn print_waiting(&mut self) {
         while let Some((shown, is_repeat)) = self.queue.take() {
-            self.print(&shown, is_repeat);
+            self.print(shown, is_repeat);
         }
     }
 
-    fn print(&mut self, shown: &Shown, is_repeat: IsRepeat) {
+    fn print(&mut self, (in_window, shown): InWindow<Shown>, is_repeat: IsRepeat) {
         if is_repeat == IsRepeat::No && self.failed.is_none() {
-            let text = shown.text(&mut self.drawer);
+            let text = shown.numbered(self.before.map(|before| before + in_window + 1)).text(&mut self.drawer);
             self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
         }
     }
@@ -187,10 +200,12 @@ impl NewEventPrinter<'_, '_> {
 impl Sink for NewEventPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         self.came = true;
+        let in_window = self.count;
+        self.count += 1;
         let Some((words, shown)) = self.form.shown(event) else { return };
-        self.queue.add(words, shown);
+        self.queue.add(words, (in_window, shown));
         while let Some((shown, is_repeat)) = self.queue.next_decided() {
-            self.print(&shown, is_repeat);
+            self.print(shown, is_repeat);
         }
     }
 }
@@ -199,6 +214,9 @@ impl Listener for NewEventPrinter<'_, '_> {
     fn file_change(&mut self, change: FollowChange) {
         self.print_waiting();
         self.queue = RepeatQueue::default();
+        if change != FollowChange::Gone {
+            (self.count, self.before) = (0, self.before.map(|_| 0));
+        }
         let what = match change {
             FollowChange::Rotated => "replaced by another file; showing it from its beginning",
             FollowChange::Truncated => "the file shrank; showing it from its beginning",

@@ -23,8 +23,8 @@ use crate::tokenizer;
 /// never separates a call from its result, and never changes system prompts or the newest question. The rule `cycod` works like
 /// CycoD itself, with its three limits.
 ///
-/// Tokens are those of the conversation as the model would receive it, counted with --tokenizer; steno usage sums up the tokens
-/// of all model calls instead. Everything else is copied byte for byte; records that repeat removed content are removed too.
+/// --tokenizer counts the tokens of the conversation as the model would receive it, once; steno usage adds up the tokens of all
+/// model calls. Everything else is copied byte for byte; records that repeat removed content are removed too.
 /// steno reports the changes on standard error; --dry-run and --json list every event.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -60,8 +60,8 @@ pub struct Options {
     /// Never change the newest turn (by default, the rule pairs replaces its tool results as a last resort)
     #[arg(long)]
     keep_newest: bool,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,

@@ -280,3 +280,22 @@ fn each_outcome_names_its_record_and_its_rule() {
         .says("recovery overloaded: recovered by event 9 (line 9)");
     assert!(json("a.jsonl", EXPLAINED).get("explain").is_none());
 }
+
+#[test]
+fn the_head_and_the_total_state_what_usage_counts() {
+    let folder = Folder::new();
+    let text = CLAUDE.replace("\"model\":\"m\"", "\"model\":\"claude-sonnet-4-5\"");
+    folder.write("a.jsonl", &text);
+    folder.write("b.jsonl", text.replace("s1", "s2").replace("\"m1\"", "\"k1\""));
+    let counted = folder.run("usage a.jsonl --json").ends(0).json();
+    let audited = folder.run("audit a.jsonl --json").ends(0).json();
+    assert_eq!(audited[0]["cost"], counted[0]["total"]["cost"]);
+    let sum = ["input", "output", "cache_read", "cache_write"];
+    let sum: u64 = sum.iter().filter_map(|key| counted[0]["total"][key].as_u64()).sum();
+    assert_eq!(audited[0]["tokens"], sum);
+    folder.run("audit a.jsonl").ends(0).says(&format!("  {sum} tokens, $0.00"));
+    folder.run("audit a.jsonl b.jsonl").ends(0).says(" deleted; 1,").says(" tokens, $0.00");
+    // Standard input is read once, and a part has no head.
+    assert!(folder.run_with("audit - --json", text.as_bytes()).ends(0).json()[0].get("cost").is_none());
+    assert!(!folder.run("audit a.jsonl --only tools").ends(0).text().contains("$0"));
+}

@@ -165,3 +165,34 @@ fn hostile_text_does_nothing_to_a_terminal() {
     let hostile = ['\u{1b}', '\u{202e}', '\u{200e}', '\u{200f}', '\u{61c}'];
     assert!(!done.ends(0).text().contains(hostile), "{}", done.text());
 }
+
+#[test]
+fn with_session_the_words_may_be_in_different_events() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("home/.claude/projects/-work-app")).unwrap();
+    let other = "0198bbbb-1111-4222-8333-444455556666";
+    let text =
+        message_line(SESSION, 1, "user", "Feed the walrus") + &message_line(SESSION, 2, "assistant", "A herring.");
+    folder.write(&path(SESSION), text);
+    let text = message_line(other, 1, "user", "A herring, please") + &message_line(other, 2, "assistant", "No.");
+    folder.write(&path(other), text);
+    index(&folder);
+    folder.run("find walrus herring").finds_nothing("nothing found").talks("--session");
+    let found = folder.run("find --session walrus herring");
+    found.ends(0).says("«walrus»").says("«herring»").says("steno show 0198aaaa --event 1,2").talks("1 session");
+    let json = folder.run("find --session walrus herring --json").ends(0).json();
+    assert_eq!((json.len(), &json[0]["event"], &json[1]["event"]), (3, &1.into(), &2.into()));
+    assert_eq!(
+        (&json[2]["total"], &json[2]["shown"], &json[2]["next"]),
+        (&1.into(), &1.into(), &serde_json::Value::Null)
+    );
+    // Fields apply to the events of all words, and an excluded word to the whole session.
+    folder.run("find --session walrus herring role:user").ends(1);
+    folder.run("find --session -- herring -walrus").ends(0).says("0198bb");
+    let first = folder.run("find --session herring --limit 1 --json").ends(0).json();
+    assert_eq!((first.len(), &first[1]["total"], &first[1]["next"]), (2, &2.into(), &"1".into()));
+    let second = folder.run("find --session herring --limit 1 --cursor 1 --json").ends(0).json();
+    assert_ne!(first[0]["session"], second[0]["session"]);
+    folder.run(&format!("mark {other} --title Walrus")).ends(0);
+    folder.run("find --session walrus herring --json").ends(0).says(other);
+}

@@ -82,6 +82,22 @@ fn a_session_without_messages_is_never_the_latest() {
 }
 
 #[test]
+fn a_warm_up_is_no_question_and_comes_after_all_sessions() {
+    let folder = home();
+    let warm_up = "0000bbbb-1111-4222-8333-444455556666";
+    let answer = message_line(warm_up, 9, "assistant", "I am ready.");
+    let text = message_line(warm_up, 8, "user", "Warmup") + &answer.replace("2026-01", "2026-02");
+    folder.write(&format!("home/.claude/projects/-work-app/{warm_up}.jsonl"), text);
+    index(&folder);
+    folder.run("show latest --text").ends(0).says("Feed the walrus ffff00");
+    let listed = folder.run("list --json").json();
+    let last = listed.last().unwrap();
+    assert_eq!((&last["session"], &last["asked"]), (&warm_up.into(), &serde_json::Value::Null));
+    let newest = folder.run("list --limit 4").ends(0).text().lines().last().unwrap().to_owned();
+    assert!(newest.contains("(no question)"), "{newest}");
+}
+
+#[test]
 fn the_journal_of_a_workflow_belongs_to_its_session_anywhere() {
     let folder = Folder::new();
     let run = format!("elsewhere/{ONE}/subagents/workflows/wf_1");

@@ -251,3 +251,24 @@ fn the_marks_of_a_recording_are_not_shown() {
     // They do not count as requested events either.
     folder.run("tail ctx -n 2").ends(0).says("Hm.");
 }
+
+#[test]
+fn events_have_the_numbers_of_show() {
+    let folder = Folder::new();
+    // More than one window of 64 KiB, so that the beginning is not read.
+    let text: String = (1..=2000).map(|number| message_line(&format!("{number} {}", "walrus ".repeat(10)))).collect();
+    folder.write("long.steno.jsonl", &text);
+    folder.run("tail long.steno.jsonl -n 2").ends(0).says(" 1999  ❯ You").says(" 2000  ❯ You");
+    fs::create_dir(folder.path("home")).unwrap();
+    fs::rename(folder.path("long.steno.jsonl"), folder.path("home/long.steno.jsonl")).unwrap();
+    folder.run("index --root home").ends(0);
+    folder.run("tail home/long.steno.jsonl -n 2").ends(0).says(" 1999  ❯ You").says(" 2000  ❯ You");
+    // Events that the index does not know yet follow its last one.
+    let mut file = OpenOptions::new().append(true).open(folder.path("home/long.steno.jsonl")).unwrap();
+    file.write_all(message_line("new").as_bytes()).unwrap();
+    folder.run("tail home/long.steno.jsonl -n 1").ends(0).says(" 2001  ❯ You");
+    let running = Running::start(&folder, "tail -f home/long.steno.jsonl -n 0");
+    std::thread::sleep(Duration::from_millis(500));
+    file.write_all(message_line("newer").as_bytes()).unwrap();
+    while !running.next().contains(" 2002  ❯ You") {}
+}

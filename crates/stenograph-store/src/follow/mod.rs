@@ -278,6 +278,11 @@ impl Follow {
         }
     }
 
+    /// Whether the last events are read from the end of the file, so that the events before them are not counted.
+    pub fn reads_from_end(&self) -> bool {
+        matches!(self.strategy, ReadStrategy::Lines(_))
+    }
+
     /// The number of bytes read so far.
     pub fn consumed(&self) -> u64 {
         let here = match &self.strategy {

@@ -1,5 +1,6 @@
 //! The hits of a search as people and programs see them: with their session, their text and the way to open them.
 
+mod across;
 mod address;
 mod json;
 mod marks;
@@ -12,6 +13,7 @@ use stenograph::query::{EntryBuilder, Query, Snippet};
 use stenograph::redact::{RecordSyntax, Redactor};
 use stenograph::wire;
 
+pub use across::{SessionAnswer, find_across};
 pub use address::{EventAddresses, ShowAddress, numbers};
 
 use crate::Error;
@@ -86,11 +88,26 @@ pub fn find_masked(
     let (offset, limit) = (offset.saturating_sub(marks_count), limit.saturating_sub(marked.len()));
     let mut answer = searcher.find(&SearchRequest { offset, limit, ..*request })?;
     answer.hits.iter_mut().for_each(|hit| hit.rank += marks_count);
+    let mut hits = marked;
+    hits.append(&mut shown(searcher, answer.hits, query, snippet_length, redactor)?);
+    let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
+    let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
+    Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next })
+}
+
+/// Reads the content of hits, and finds how to open each.
+fn shown(
+    searcher: &mut Searcher,
+    found: Vec<Hit>,
+    query: &Query,
+    snippet_length: usize,
+    redactor: Option<&Redactor>,
+) -> Result<Vec<ShownHit>, Error> {
     let counts = searcher.counts(query)?;
-    let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();
-    searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
+    let mut read: Vec<Option<Result<HitContent, &'static str>>> = found.iter().map(|_| None).collect();
+    searcher.read_each(&found, EntryDetail::Texts, &mut |at, content| {
         if let Some(slot) = read.get_mut(at) {
-            *slot = Some(match found {
+            *slot = Some(match content {
                 Ok((_, entry)) if redactor.is_none() => Ok(HitContent::of(entry, query, snippet_length, Some(&counts))),
                 Ok((event, _)) => {
                     let event = redactor.and_then(|redactor| masked(event, redactor));
@@ -103,27 +120,25 @@ pub fn find_masked(
         }
     })?;
     let mut sessions = HashMap::new();
-    for hit in &answer.hits {
+    for hit in &found {
         sessions.extend(searcher.session(hit.session)?.map(|session| (session.id, session.clone())));
     }
     let short_names = ShortNames::of_some(searcher.catalogue(), &sessions.values().collect::<Vec<_>>())?;
-    let (mut hits, mut addresses) = (marked, EventAddresses::default());
-    for (hit, read) in answer.hits.into_iter().zip(read) {
+    let (mut hits, mut addresses) = (Vec::with_capacity(found.len()), EventAddresses::default());
+    for (hit, read) in found.into_iter().zip(read) {
         let session = sessions.get(&hit.session).cloned();
         let source = searcher.source(hit.source)?.cloned();
         let short = session.as_ref().map(|session| short_names.name(session)).unwrap_or_default();
         let is_named = session.as_ref().is_some_and(|session| short_names.is_unique(session));
         let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
         let open = source.as_ref().map(|source| {
-            let found = (source, hit.event);
-            addresses.of(searcher.catalogue(), named, found, hit.version)
+            let place = (source, hit.event);
+            addresses.of(searcher.catalogue(), named, place, hit.version)
         });
         let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
         hits.push(ShownHit { session, short, is_named, source, open, hit, read });
     }
-    let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
-    let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
-    Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next })
+    Ok(hits)
 }
 
 /// An event with its secrets masked; `None` if nothing is left of it.

@@ -69,6 +69,12 @@ impl SessionCost {
         self.cost.map(dollars).unwrap_or_default()
     }
 
+    /// The tokens and the cost for people: `37,880 tokens, $0.0563`.
+    pub fn words(&self) -> String {
+        let words = [self.tokens(), self.money()];
+        words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The tokens for people; empty if there are none.
     pub fn tokens(&self) -> String {
         if self.tokens == 0 { String::new() } else { format!("{} tokens", grouped(self.tokens)) }

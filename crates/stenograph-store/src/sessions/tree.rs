@@ -73,9 +73,9 @@ impl SessionOrder {
         }
     }
 
-    /// Sorts sessions. Among equals the newest stay first; those in which nobody said anything come after all others.
+    /// Sorts sessions. Among equals the newest stay first; those in which nobody asked anything come after all others.
     pub fn sort(self, sessions: &mut [IndexedSession]) {
-        sessions.sort_by_key(|session| (session.is_empty(), Reverse(session.ended), Reverse(session.id)));
+        sessions.sort_by_key(|session| (session.is_idle(), Reverse(session.ended), Reverse(session.id)));
         match self {
             SessionOrder::Newest => {}
             SessionOrder::Oldest => sessions.sort_by_key(|session| (session.started.is_none(), session.started)),

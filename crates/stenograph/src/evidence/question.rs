@@ -121,6 +121,8 @@ mod tests {
             ("<b>see</b> this", Some("<b>see</b> this")),
             ("<system-reminder>x</system-reminder>", None),
             ("[Request interrupted by user]", None),
+            ("Warmup", None),
+            ("Warmup the cache", Some("Warmup the cache")),
         ] {
             assert_eq!(question(text), expected.map(|text| UserQuestion::Words(text.to_owned())), "{text}");
         }

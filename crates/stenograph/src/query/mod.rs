@@ -11,6 +11,7 @@ mod matches;
 mod moment;
 mod parse;
 mod snippet;
+mod spread;
 mod words;
 
 pub use crate::evidence::{Touch, TouchHow};
@@ -25,4 +26,5 @@ pub use matches::SessionFacts;
 pub use moment::{Period, SPELLINGS, Today, period};
 pub use parse::{Mistake, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
+pub use spread::SpreadQuery;
 pub use words::{Phrase, PhraseMatch, Word, words};

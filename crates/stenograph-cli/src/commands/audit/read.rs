@@ -1,6 +1,6 @@
 //! Reads the sources of an audit: a file or a session, with its side conversations.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stenograph::audit::{Audit, Auditor};
 use stenograph::changes::{Changes, ChangesOutcome};
@@ -10,9 +10,10 @@ use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::text::quote;
 use stenograph_store::index::catalogue::{Catalogue, SessionId};
+use stenograph_store::sessions::SessionCost;
 use stenograph_store::{Passes, folder, subagent_files};
 
-use super::{Options, merge};
+use super::{Options, cost, merge};
 use crate::error::CommandError;
 use crate::input::{self, Flow, TranscriptInput};
 use crate::output::Output;
@@ -28,6 +29,8 @@ pub struct Audited {
     /// The files that were read, in order; events are numbered within each.
     pub paths: Vec<String>,
     pub audit: Audit,
+    /// What its model calls took, if that is reported.
+    pub took: Option<SessionCost>,
     /// The changes to files, if requested.
     pub changes: Option<ChangesOutcome>,
 }
@@ -37,6 +40,10 @@ impl Audited {
     pub fn put(&self, draft: &mut Draft<'static>) {
         draft.set_opt("agent", self.agent.as_deref());
         draft.set_list("paths", self.paths.iter().map(|path| quote(path)));
+        if let Some(took) = &self.took {
+            draft.set_number("tokens", Some(took.tokens));
+            draft.set("cost", took.cost.map_or_else(|| "null".to_owned(), |cost| cost.to_string()));
+        }
     }
 }
 
@@ -46,9 +53,11 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
     let name = path.display().to_string();
     let from = options.from.as_deref();
     let mut paths = vec![name.clone()];
+    let mut files = Vec::new();
     let format = match from.is_none().then(|| input::parts(path, output)).flatten() {
         Some(parts) => {
             fold_parts(&parts, &mut reading)?;
+            files.extend_from_slice(parts.files());
             parts.format()
         }
         None => {
@@ -59,12 +68,14 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
                 (shown, move |_: &mut Output<'_>| input::open(&side.path, from, Passes::Once))
             });
             all(main, sides, &mut paths, &mut reading, output)?;
+            files.extend(paths.iter().map(PathBuf::from));
             Some(format)
         }
     };
     let agent = format.map(|format| format.info().agent.to_owned()).filter(|agent| !agent.is_empty());
     let (audit, changes) = reading.finish();
-    Ok(Audited { name, agent, paths, audit, changes })
+    let took = cost::of_files(options, &files)?;
+    Ok(Audited { name, agent, paths, audit, took, changes })
 }
 
 pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<'_>) -> Result<Audited, CommandError> {
@@ -72,8 +83,11 @@ pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<
     let from = options.from.as_deref();
     let mut reading = Folding::of(options);
     let mut paths = vec![chosen.source.path.display().to_string()];
+    let mut files = vec![chosen.source.path.clone()];
+    files.extend(chosen.other_files().chain(chosen.threads()).map(|row| row.path.clone()));
     if let Some(parts) = chosen.parts().filter(|_| from.is_none()) {
         fold_parts(&parts, &mut reading)?;
+        files.extend_from_slice(parts.files());
         for row in chosen.threads() {
             let parts = chosen.parts_of_thread(row);
             // The name of a recording's document means the whole recording.
@@ -97,7 +111,8 @@ pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<
     }
     let agent = Some(chosen.session.agent.clone()).filter(|agent| !agent.is_empty());
     let (audit, changes) = reading.finish();
-    Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })
+    let took = cost::of_files(options, &files)?;
+    Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, took, changes })
 }
 
 /// How many sources are open at the same time. Some systems allow only some hundreds.

@@ -199,6 +199,9 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let _ = write!(line, "{}, {questions}, {answers}; ", counted(audit.events, "event"));
     let _ = write!(line, "{} ({})", audit.end.state.name(), run_parts::why(&audit.end));
     let _ = writeln!(out, "  {line}");
+    if let Some(took) = audited.took.filter(|took| took.tokens > 0) {
+        let _ = writeln!(out, "  {}", took.words());
+    }
     if audited.paths.len() > 1 {
         let files = counted(audited.paths.len() as u64, "file");
         let _ = writeln!(out, "  {files}; 2:1 is event 1 of file 2");

@@ -28,7 +28,7 @@ pub struct SummaryArgs {
     #[arg(long, visible_alias = "summarize", value_name = "CMD")]
     summarise: Option<String>,
     /// Format that the command reads [default: events as in steno show --json]
-    #[arg(long = "as", value_name = "FORMAT", value_parser = crate::args::format_name(), requires = "summarise")]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true, requires = "summarise")]
     spelling: Option<String>,
     /// Time limit of the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]

@@ -96,7 +96,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.say(&harmless_line(&format!("{}: removed; archived copies stay", folder.display())));
         }
         Action::List { place, json } => {
-            for folder in archive(&place.store()?)?.folders() {
+            let archive = archive(&place.store()?)?;
+            if archive.folders().is_empty() {
+                output.say("no folders are added");
+                output.say("hint: add one with steno config folder add DIR");
+            }
+            for folder in archive.folders() {
                 match json {
                     true => {
                         let draft = Draft::new().with("folder", folder.display().to_string());

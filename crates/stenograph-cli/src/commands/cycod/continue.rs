@@ -46,7 +46,7 @@ pub struct Options {
     /// Trim to N tokens: large old tool results first, then whole old turns; never the system prompt or the newest question
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Moment that decides the limits: all apply at load and request; at a user message, those for tool results do not
+    /// When the history is used: at load and request, all limits apply; at a user message, all but those of tool results
     #[arg(long, value_name = "MOMENT", default_value = "load")]
     at: At,
     /// Print one JSON object with the file, its title and all messages

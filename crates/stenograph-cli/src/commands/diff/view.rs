@@ -13,6 +13,9 @@ use crate::terminal::{fitted_path, wrapped_text};
 /// The maximum length of the text of a step, and of a difference.
 const TEXT_LENGTH_MAX: usize = 160;
 
+/// The indent of the text of a step.
+const TEXT_INDENT: usize = 4;
+
 /// The length of equal text around a difference.
 const AROUND_LENGTH: usize = 24;
 
@@ -73,10 +76,17 @@ pub fn divergence(found: &Comparison) -> String {
 
 /// One change, for people, in lines that fit the terminal.
 pub fn change(change: &ShownChange<'_>, colour: Colour, width: usize) -> String {
-    wrapped_text(&change_text(change, colour), width).into_owned()
+    wrapped_text(&change_text(change, colour, width), width).into_owned()
 }
 
-fn change_text(change: &ShownChange<'_>, colour: Colour) -> String {
+/// The text of a step on one line. JSON is cut instead of wrapped.
+fn step_line(text: &str, width: usize) -> String {
+    let text = one_line(text);
+    let length = if text.starts_with(['{', '[']) { width.saturating_sub(TEXT_INDENT) } else { TEXT_LENGTH_MAX };
+    table::truncated(&text, length.min(TEXT_LENGTH_MAX))
+}
+
+fn change_text(change: &ShownChange<'_>, colour: Colour, width: usize) -> String {
     match change {
         ShownChange::Same { count, .. } => {
             colour.paint(TextStyle::Faint, &format!("  {} equal", counted(*count as u64, "step"))) + "\n"
@@ -84,8 +94,7 @@ fn change_text(change: &ShownChange<'_>, colour: Colour) -> String {
         ShownChange::Moved { a, b } => {
             let place = format!("event {} of A, event {} of B", grouped(a.step.number), grouped(b.number));
             let head = format!("> {}, {place}: moved", description(a));
-            let text = one_line(&a.text);
-            format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
+            format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), step_line(&a.text, width))
         }
         ShownChange::Changed { a, b } => {
             let (length_a, length_b) = (a.text.chars().count() as u64, b.text.chars().count() as u64);
@@ -105,8 +114,7 @@ fn change_text(change: &ShownChange<'_>, colour: Colour) -> String {
         ShownChange::Only { side, text } => {
             let sign = if *side == Side::A { "-" } else { "+" };
             let head = format!("{sign} {}, event {} of {}", description(text), grouped(text.step.number), side.name());
-            let text = one_line(&text.text);
-            format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
+            format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), step_line(&text.text, width))
         }
     }
 }

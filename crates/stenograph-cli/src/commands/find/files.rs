@@ -52,14 +52,14 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
     found.sort_by_key(|(_, file_use)| std::cmp::Reverse(file_use.last));
     let total = found.len();
     let mut sessions: HashMap<SessionId, IndexedSession> = HashMap::new();
-    for ((session, _), _) in found.iter().take(options.limit) {
+    for ((session, _), _) in found.iter().take(options.limit()) {
         if !sessions.contains_key(session) {
             sessions.extend(catalogue.session(*session)?.map(|session| (session.id, session)));
         }
     }
     let short_names = ShortNames::of_some(&catalogue, &sessions.values().collect::<Vec<_>>())?;
     let mut addresses = EventAddresses::default();
-    for ((session, path), file_use) in found.iter().take(options.limit) {
+    for ((session, path), file_use) in found.iter().take(options.limit()) {
         let Some(session) = sessions.get(session) else { continue };
         let Some(source) = catalogue.source(file_use.source)? else { continue };
         let name = short_names.name(session);
@@ -79,8 +79,8 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
         output.say(&format!("no indexed session used {file}"));
         return Ok(ExitStatus::No);
     }
-    if total > options.limit && !options.json {
-        output.say(&format!("{} of {total} shown; --limit shows more", options.limit));
+    if total > options.limit() && !options.json {
+        output.say(&format!("{} of {total} shown; --limit shows more", options.limit()));
     }
     Ok(ExitStatus::Done)
 }

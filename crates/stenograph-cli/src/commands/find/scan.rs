@@ -51,7 +51,7 @@ pub(super) fn answer(
     let offset = super::offset(options.cursor.as_deref())?;
     let mut hits = Vec::new();
     let mut found: Vec<Option<ShownHit>> = found.into_iter().map(Some).collect();
-    for (rank, kept) in kept.iter().enumerate().skip(offset).take(options.limit) {
+    for (rank, kept) in kept.iter().enumerate().skip(offset).take(options.limit()) {
         if let Some(mut shown) = found.get_mut(kept.hit).and_then(Option::take) {
             (shown.hit.rank, shown.hit.copies) = (rank, kept.copies.len());
             hits.push(shown);

@@ -41,11 +41,8 @@ pub(super) fn hit(shown: &ShownHit, colour: Colour, width: usize) -> String {
 /// The widest name of a project on a terminal, in the first line of a hit.
 const PROJECT_WIDTH_MAX: usize = 20;
 
-/// How many hits of one session are shown.
-const HITS_OF_SESSION_MAX: usize = 3;
-
-/// The hits for people, by session: what the session is, then its best hits with their event numbers.
-pub(super) fn sessions(hits: &[ShownHit], colour: Colour, width: usize) -> Vec<String> {
+/// The hits for people, by session: what the session is, then at most `most` of its hits with their event numbers.
+pub(super) fn sessions(hits: &[ShownHit], most: usize, colour: Colour, width: usize) -> Vec<String> {
     let mut groups: Vec<Vec<&ShownHit>> = Vec::new();
     for hit in hits {
         let known = groups.iter_mut().find(|group| group.iter().all(|other| is_same_session(other, hit)));
@@ -54,7 +51,7 @@ pub(super) fn sessions(hits: &[ShownHit], colour: Colour, width: usize) -> Vec<S
             None => groups.push(vec![hit]),
         }
     }
-    groups.iter().map(|group| session(group, colour, width)).collect()
+    groups.iter().map(|group| session(group, most, colour, width)).collect()
 }
 
 /// Hits are of one session if one name opens them. A title or a note about the session as a whole has none.
@@ -66,7 +63,7 @@ fn is_same_session(one: &ShownHit, other: &ShownHit) -> bool {
     one.hit.session == other.hit.session && is_same_name && one.hit.version == other.hit.version
 }
 
-fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
+fn session(hits: &[&ShownHit], most: usize, colour: Colour, width: usize) -> String {
     let Some(first) = hits.first() else { return String::new() };
     let mut lines = Vec::new();
     let mut head = Vec::new();
@@ -84,7 +81,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
     if !head.is_empty() {
         lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
     }
-    for shown in hits.iter().take(HITS_OF_SESSION_MAX) {
+    for shown in hits.iter().take(most) {
         let number = shown.number().map(|number| number.to_string()).unwrap_or_default();
         let copies = if shown.hit.copies > 0 { format!(" (+{} elsewhere)", shown.hit.copies) } else { String::new() };
         let (speaker, text) = match &shown.read {
@@ -96,11 +93,11 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
         lines.push(format!("{}  {}", colour.paint(TextStyle::Faint, &number), colour.paint(TextStyle::Faint, &about)));
         lines.push(format!("        {text}"));
     }
-    let more = hits.len().saturating_sub(HITS_OF_SESSION_MAX);
+    let more = hits.len().saturating_sub(most);
     let more = if more > 0 { format!("  ({more} more here)") } else { String::new() };
-    let numbers = hits.iter().take(HITS_OF_SESSION_MAX).filter_map(|shown| shown.open.as_ref());
+    let numbers = hits.iter().take(most).filter_map(|shown| shown.open.as_ref());
     let numbers: Vec<String> = numbers.map(|open| open.event.to_string()).collect();
-    if let Some(open) = hits.iter().take(HITS_OF_SESSION_MAX).find_map(|shown| shown.open.as_ref()) {
+    if let Some(open) = hits.iter().take(most).find_map(|shown| shown.open.as_ref()) {
         let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
         let line = format!("        steno show {}{version} --event {}{more}", open.word(), numbers.join(","));
         lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));

@@ -38,6 +38,13 @@ const WIDE: usize = 110;
 const NARROW_NAME_LENGTH_MAX: usize = 14;
 const NARROW_FILE_LENGTH_MAX: usize = 18;
 
+/// Whether all rows have the same agent. On a narrow terminal, the title needs the room of a column that says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Agents {
+    One,
+    Several,
+}
+
 /// The room for a cost, which is computed when its row is printed.
 const COST_WIDTH: usize = 8;
 
@@ -115,13 +122,16 @@ impl ListView<'_> {
                 }
                 widths
             });
+        let mut agents = plain.iter().map(|[_, agent, ..]| agent).filter(|agent| !agent.is_empty());
+        let first = agents.next();
+        let agents = if agents.all(|agent| Some(agent) == first) { Agents::One } else { Agents::Several };
         let pieces = rows.len().div_ceil(PIECE).max(1);
         (0..pieces).map(move |piece| {
             let range = piece * PIECE..((piece + 1) * PIECE).min(rows.len());
             let (rows, plain) = (rows.get(range.clone()).unwrap_or_default(), plain.get(range).unwrap_or_default());
             let cells: Vec<[String; 8]> =
                 rows.iter().zip(plain).map(|(row, cells)| self.with_cost(row, cells)).collect();
-            let mut lines = self.lines(&cells, widths);
+            let mut lines = self.lines(&cells, widths, agents);
             if let Some(heading) = lines.first_mut() {
                 *heading = self.colour.paint(TextStyle::Faint, heading);
             }
@@ -137,17 +147,28 @@ impl ListView<'_> {
         })
     }
 
-    fn lines(&self, cells: &[[String; 8]], widths: [usize; 8]) -> Vec<String> {
+    fn lines(&self, cells: &[[String; 8]], widths: [usize; 8], agents: Agents) -> Vec<String> {
         if self.width >= WIDE {
             return table::lines_at_least(HEADINGS, cells, widths, self.width);
         }
         let pick = |[session, agent, project, last, cost, _, _, title]: [String; 8]| {
             [session, agent, project, last, cost, title]
         };
+        let without_agent =
+            |[session, _, project, last, cost, _, _, title]: [String; 8]| [session, project, last, cost, title];
         let [session, agent, project, last, cost, _, _, title] = widths;
         let [a, b, c, d, e, _, _, f] = HEADINGS;
-        let cells: Vec<[String; 6]> = cells.iter().cloned().map(pick).collect();
-        table::lines_at_least([a, b, c, d, e, f], &cells, [session, agent, project, last, cost, title], self.width)
+        match agents {
+            Agents::One => {
+                let cells: Vec<[String; 5]> = cells.iter().cloned().map(without_agent).collect();
+                table::lines_at_least([a, c, d, e, f], &cells, [session, project, last, cost, title], self.width)
+            }
+            Agents::Several => {
+                let cells: Vec<[String; 6]> = cells.iter().cloned().map(pick).collect();
+                let widths = [session, agent, project, last, cost, title];
+                table::lines_at_least([a, b, c, d, e, f], &cells, widths, self.width)
+            }
+        }
     }
 
     fn with_cost(&self, row: &ListRow, cells: &[String; 8]) -> [String; 8] {

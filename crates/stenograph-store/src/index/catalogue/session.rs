@@ -166,6 +166,11 @@ impl IndexedSession {
         self.messages == 0 && self.calls == 0
     }
 
+    /// Whether nobody asked anything in it and no tool was called: it is empty, or an agent only warmed its caches.
+    pub fn is_idle(&self) -> bool {
+        self.is_empty() || self.calls == 0 && self.query.is_none() && self.title.is_none()
+    }
+
     /// What people read as its name: its title, else the first question, else what else is known about it.
     pub fn about(&self) -> String {
         let stated = self.title.as_deref().or(self.query.as_deref()).filter(|text| !text.is_empty());
@@ -240,7 +245,7 @@ impl Catalogue {
     /// About the newest `limit` sessions that have a source. Much faster than reading all of them.
     pub fn newest_sessions(&self, limit: usize) -> Result<Vec<IndexedSession>, Error> {
         const NEWEST: &str = "sessions.id IN (SELECT session FROM sources GROUP BY session \
-            ORDER BY sum(messages + calls) = 0, coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
+            ORDER BY sum(messages + calls) = 0 OR sum(calls) = 0 AND max(query) IS NULL AND max(title) IS NULL, coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.sessions_where(&format!("{NEWEST} AND main.coverage < 2"), [limit])
     }

@@ -73,7 +73,13 @@ static INFO: FormatInfo = FormatInfo {
     restated: &["toolUseResult", "tool_use_result"],
     injected: &[("<system-reminder>", "</system-reminder>")],
     // A command for the model names its message first, a local one such as `/clear` its name.
-    user: UserWords { flags: &["isMeta"], commands: &["<command-message>"], ..UserWords::NONE },
+    // It warms its caches with a message to each kind of sub-agent.
+    user: UserWords {
+        flags: &["isMeta"],
+        messages: &[("Warmup", "Warmup")],
+        commands: &["<command-message>"],
+        ..UserWords::NONE
+    },
     effects: &["toolUseResult", "tool_use_result"],
     calls: words::WORDS,
     usage: words::USAGE,
