@@ -103,6 +103,7 @@ const STEP: RecordMap = RecordMap {
         reasoning: &["metrics.extra.reasoning_output_tokens", "metrics.extra.reasoning_tokens"],
         cost: &["metrics.cost_usd"],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
         PartMap::Thinking("reasoning_content"),

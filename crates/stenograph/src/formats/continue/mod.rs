@@ -74,6 +74,7 @@ const ITEM: RecordMap = RecordMap {
         reasoning: &["message.usage.completion_tokens_details.reasoning_tokens"],
         cost: &[],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
         PartMap::Thinking("reasoning.text"),

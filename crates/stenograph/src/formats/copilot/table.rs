@@ -105,6 +105,7 @@ static USAGE: RecordMap = RecordMap {
         reasoning: &["data.usage.reasoningTokens"],
         cost: &[],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[PartMap::Stated("usage")],
     ..RecordMap::NONE

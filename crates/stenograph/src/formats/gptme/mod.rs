@@ -65,6 +65,7 @@ const MESSAGE: RecordMap = RecordMap {
         reasoning: &["metadata.usage.reasoning_tokens"],
         cost: &["metadata.cost"],
         input_has: InputHas::NoCache,
+        ..UsageMap::NONE
     }),
     parts: &[PartMap::Content("content", TEXT)],
     speaks: Speaks::As(Role::User),

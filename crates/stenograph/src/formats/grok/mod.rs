@@ -108,6 +108,7 @@ static TURN: RecordMap = RecordMap {
         reasoning: &["params.update.usage.reasoningTokens"],
         cost: &["params.update.usage.costUsd"],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[PartMap::Stated("usage")],
     ..RecordMap::NONE

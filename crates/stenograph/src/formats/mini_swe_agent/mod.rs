@@ -82,6 +82,7 @@ const MESSAGE: RecordMap = RecordMap {
         reasoning: &["extra.response.usage.completion_tokens_details.reasoning_tokens"],
         cost: &["extra.cost"],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[
         PartMap::Thinking("reasoning_content"),

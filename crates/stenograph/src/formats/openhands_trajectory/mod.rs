@@ -85,6 +85,7 @@ static ACTION: RecordMap = RecordMap {
         reasoning: &["tool_call_metadata.model_response.usage.completion_tokens_details.reasoning_tokens"],
         cost: &[],
         input_has: InputHas::Cache,
+        ..UsageMap::NONE
     }),
     parts: &[PartMap::Call(CallMap {
         id: "tool_call_metadata.tool_call_id",

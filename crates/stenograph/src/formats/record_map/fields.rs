@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{InputHas, RecordField, UsageMap};
+use super::{InputHas, OutputHas, RecordField, UsageMap};
 use crate::json::{Draft, Object, number};
 use crate::model::{Dollars, Event, ExtraFields, ForkOrigin, Held, Usage};
 use crate::text::{Str, Text};
@@ -182,6 +182,13 @@ pub fn take_usage(map: &UsageMap, object: &mut Object<'_>) -> Option<Usage> {
             }
         }
     };
+    let output = match map.output_has {
+        OutputHas::Thinking => output,
+        OutputHas::NoThinking => match output {
+            Some(output) => Some(output.checked_add(reasoning.unwrap_or(0))?),
+            None => None,
+        },
+    };
     for (path, _) in found.into_iter().flatten() {
         take_at(object, path, Some);
     }
@@ -200,7 +207,11 @@ pub fn put_usage(map: &UsageMap, event: &Event<'_>, extra: &ExtraFields<'_>, out
         InputHas::NoCache => usage.input,
         InputHas::Cache => usage.input.map(all),
     };
-    let counts = [input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+    let output = match map.output_has {
+        OutputHas::Thinking => usage.output,
+        OutputHas::NoThinking => usage.output.map(|output| output.saturating_sub(usage.reasoning.unwrap_or(0))),
+    };
+    let counts = [input, output, usage.cache_read, usage.cache_write, usage.reasoning];
     let spelled = counts.map(|count| count.map(|count| count.to_string()));
     let cost = usage.cost.map(|cost| cost.to_string());
     for (paths, value) in counters(map).into_iter().zip(spelled).chain([(map.cost, cost)]) {

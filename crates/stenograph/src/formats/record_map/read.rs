@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::fields::{peek_at, take_at, take_fields, take_usage};
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, StopMap};
+use super::{CallMap, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, StopMap};
 use crate::formats::anthropic;
 use crate::frame::Framing;
 use crate::json::{Object, compact, items};
@@ -48,9 +48,10 @@ impl RecordMap {
 
     fn empty_content<'a>(&self, object: &Object<'_>) -> Option<Body<'a>> {
         let is_content = |part: &&PartMap| match part {
-            PartMap::Content(path, _) | PartMap::Blocks(path, ..) | PartMap::Marked(path, _) => {
-                peek_at(object, path).is_some_and(|raw| is_empty(&raw))
-            }
+            PartMap::Content(path, _)
+            | PartMap::Blocks(path, ..)
+            | PartMap::List(path, _)
+            | PartMap::Marked(path, _) => peek_at(object, path).is_some_and(|raw| is_empty(&raw)),
             _ => false,
         };
         self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
@@ -85,10 +86,24 @@ impl RecordMap {
                 take_list(path, object, parts, |element| take_call(map, element));
             }
             PartMap::Result(map) => parts.extend(take_result(map, object).map(|body| (body, None))),
+            PartMap::Answer(map) => {
+                let Some(mut body) = take_result(map, object) else { return };
+                let asked = parts.iter().rev().find_map(|(body, _)| match body {
+                    Body::ToolCall { call, .. } => call.clone(),
+                    _ => None,
+                });
+                if let Body::ToolResult { call, .. } = &mut body {
+                    *call = asked;
+                }
+                parts.push((body, None));
+            }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| take_result(map, element));
             }
-            PartMap::Blocks(path, texts, error) => self.take_blocks(path, texts, *error, object, parts),
+            PartMap::Blocks(path, texts, error) => {
+                self.take_elements(path, object, parts, &|raw| block(raw, texts, *error));
+            }
+            PartMap::List(path, maps) => self.take_elements(path, object, parts, &|raw| element(raw, maps)),
             PartMap::Marked(path, marked) => {
                 let Some(text) = take_at(object, path, full_text) else { return };
                 let bodies = text.borrow().exact().map(|text| (marked.split)(&text)).unwrap_or_default();
@@ -119,14 +134,13 @@ impl RecordMap {
         }
     }
 
-    /// Takes content blocks. Consecutive texts and images are one message.
-    fn take_blocks<'a>(
+    /// Takes elements of several kinds. Consecutive texts and images are one message.
+    fn take_elements<'a>(
         &self,
         path: &'static str,
-        texts: &'static [&'static str],
-        error: ErrorAt,
         object: &mut Object<'a>,
         parts: &mut Vec<Part<'a>>,
+        read: &dyn Fn(&'a str) -> Element<'a>,
     ) {
         if let Some(text) = take_at(object, path, full_text) {
             return parts.push((self.speaks.body(Content::Text(text)), None));
@@ -134,7 +148,7 @@ impl RecordMap {
         let Some(list) = take_at(object, path, |raw| items(raw).filter(|list| !list.is_empty())) else { return };
         let mut pieces: Vec<Piece<'a>> = Vec::new();
         for raw in list {
-            match block(raw, texts, error) {
+            match read(raw) {
                 Ok((body, extra)) => {
                     self.end_pieces(&mut pieces, parts);
                     parts.push((body, Some((path, extra))));
@@ -223,12 +237,26 @@ fn opaque(raw: &str) -> Piece<'_> {
     Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
 }
 
-/// One of Anthropic's blocks: an event with its extra fields, or a piece of a message.
-fn block<'a>(
-    raw: &'a str,
-    texts: &'static [&'static str],
-    error: ErrorAt,
-) -> Result<(Body<'a>, ExtraFields<'a>), Piece<'a>> {
+/// An event with its extra fields, or a piece of a message.
+type Element<'a> = Result<(Body<'a>, ExtraFields<'a>), Piece<'a>>;
+
+/// An element of a list.
+fn element<'a>(raw: &'a str, maps: &'static [ElementMap]) -> Element<'a> {
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, super::TEXT)) };
+    let words = |path: &str| peek_at(&object, path).and_then(|raw| crate::json::word(&raw).map(Cow::into_owned));
+    let body = match ElementMap::of(maps, &words) {
+        Some(ElementMap::Thinking(_, path)) => {
+            take_at(&mut object, path, Text::from_json).map(|text| Body::Thinking { content: Content::Text(text) })
+        }
+        Some(ElementMap::Call(_, map)) => take_call(map, &mut object),
+        Some(ElementMap::Result(_, map)) => take_result(map, &mut object),
+        None => None,
+    };
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, super::TEXT))
+}
+
+/// One of Anthropic's blocks.
+fn block<'a>(raw: &'a str, texts: &'static [&'static str], error: ErrorAt) -> Element<'a> {
     let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, super::TEXT)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
+use super::{CallMap, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
 use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind};
 use crate::text::quote;
@@ -60,7 +60,7 @@ impl RecordMap {
                 let calls = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. }));
                 put_list(path, origin, calls, out, &|event, extra, values| put_call(map, event, extra, values));
             }
-            PartMap::Result(map) => {
+            PartMap::Result(map) | PartMap::Answer(map) => {
                 if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
                     put_result(map, event, extra, out);
                 }
@@ -69,7 +69,16 @@ impl RecordMap {
                 let results = events.iter().filter(|event| matches!(event.body, Body::ToolResult { .. }));
                 put_list(path, origin, results, out, &|event, extra, values| put_result(map, event, extra, values));
             }
-            PartMap::Blocks(path, texts, error) => put_blocks(path, texts, *error, origin, events, extra, out),
+            PartMap::Blocks(path, texts, error) => {
+                put_elements(path, origin, events, extra, out, &|event, extra, values| {
+                    put_block(texts, *error, event, extra, values);
+                });
+            }
+            PartMap::List(path, maps) => {
+                put_elements(path, origin, events, extra, out, &|event, extra, values| {
+                    put_element(maps, event, extra, values);
+                });
+            }
             PartMap::Marked(path, marked) => {
                 if is_taken(extra, path) {
                     let bodies: Vec<&Body<'_>> = events.iter().map(|event| &event.body).collect();
@@ -213,14 +222,14 @@ fn element_extra<'e>(event: &'e Event<'_>, origin: &str, path: &str) -> Cow<'e, 
     event.extra.get(origin).and_then(|extra| extra.object_at(path)).unwrap_or_default()
 }
 
-fn put_blocks(
+/// Writes elements of several kinds. `put` gives the fields of an event that is one element.
+fn put_elements(
     path: &'static str,
-    texts: &'static [&'static str],
-    error: ErrorAt,
     origin: &str,
     events: &[Event<'_>],
     extra: &ExtraFields<'_>,
     out: &mut Values,
+    put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
     if let [Event { body, .. }] = events
         && let Some(Content::Text(text)) = body.content()
@@ -233,18 +242,8 @@ fn put_blocks(
         let extra = element_extra(event, origin, path);
         let mut values = Values::default();
         match &event.body {
-            Body::Thinking { content } => {
-                put_content("thinking", super::TEXT, Some(content), &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolCall { .. } => {
-                let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
-                put_call(&map, event, &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolResult { .. } => {
-                let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
-                put_result(&map, event, &extra, &mut values);
+            Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+                put(event, &extra, &mut values);
                 blocks.push(values.render(&extra));
             }
             Body::Message { content: Content::Pieces(pieces), .. }
@@ -263,5 +262,40 @@ fn put_blocks(
     }
     if !blocks.is_empty() || is_taken(extra, path) {
         out.put(path, format!("[{}]", blocks.join(",")));
+    }
+}
+
+/// The fields of one of Anthropic's blocks.
+fn put_block(
+    texts: &'static [&'static str],
+    error: ErrorAt,
+    event: &Event<'_>,
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    match &event.body {
+        Body::Thinking { content } => put_content("thinking", super::TEXT, Some(content), extra, out),
+        Body::ToolCall { .. } => {
+            let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
+            put_call(&map, event, extra, out);
+        }
+        Body::ToolResult { .. } => {
+            let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+            put_result(&map, event, extra, out);
+        }
+        _ => {}
+    }
+}
+
+/// The fields of an element of a list.
+fn put_element(maps: &'static [ElementMap], event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
+    let words = |path: &str| extra.word_at(path).map(Cow::into_owned);
+    match (ElementMap::of(maps, &words), &event.body) {
+        (Some(ElementMap::Thinking(_, path)), Body::Thinking { content }) => {
+            put_content(path, super::TEXT, Some(content), extra, out);
+        }
+        (Some(ElementMap::Call(_, map)), _) => put_call(map, event, extra, out),
+        (Some(ElementMap::Result(_, map)), _) => put_result(map, event, extra, out),
+        _ => {}
     }
 }
