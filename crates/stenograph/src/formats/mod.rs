@@ -35,6 +35,7 @@ pub mod grok_history;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
+pub mod opencode;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
@@ -75,6 +76,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &copilot::Copilot,
     &droid::Droid,
     &pi::Pi,
+    &opencode::Opencode,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
