@@ -29,6 +29,7 @@ pub mod droid;
 mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod goose;
 pub mod gptme;
 pub mod grok;
 pub mod grok_history;
@@ -77,6 +78,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &droid::Droid,
     &pi::Pi,
     &opencode::Opencode,
+    &goose::Goose,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
