@@ -13,6 +13,7 @@ use std::{fs, io};
 
 use stenograph::format::Format;
 
+use crate::databases;
 use crate::tail::Warning;
 pub use machine::{Machine, Platform, Variables};
 pub(crate) use pattern::Pattern;
@@ -118,9 +119,12 @@ impl FileId {
 }
 
 impl Stat {
-    /// The stat of the file at this path, through links.
+    /// The stat of the file at this path, through links, or of a conversation in a database.
     pub fn of(path: &Path) -> io::Result<Stat> {
-        Ok(Stat::of_metadata(path, &fs::metadata(path)?))
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Stat::of_metadata(path, &metadata)),
+            Err(error) => databases::stat(path)?.ok_or(error),
+        }
     }
 
     fn of_metadata(path: &Path, metadata: &fs::Metadata) -> Stat {
@@ -151,7 +155,11 @@ pub(crate) fn discover_all(
 
 /// What the path of one file suggests, without accessing the file or its surroundings.
 pub fn path_hints(path: &Path) -> PathHints {
-    walk::path_hints(path)
+    match databases::split(path) {
+        // The name of a conversation is the id of its session.
+        Some((container, session)) => PathHints { session: Some(session.to_owned()), ..walk::path_hints(container) },
+        None => walk::path_hints(path),
+    }
 }
 
 #[cfg(test)]
