@@ -133,8 +133,8 @@ pub enum PartMap {
     Calls(&'static str, CallMap),
     /// A result whose fields are in the record itself.
     Result(ResultMap),
-    /// The result of the call in the same record, which comes before it.
-    Answer(ResultMap),
+    /// The result of the call in the same record, which comes before it, and the path of an object whose fields belong to it.
+    Answer(ResultMap, &'static str),
     /// A list of results.
     Results(&'static str, ResultMap),
     /// A list of Anthropic's content blocks, or one text. Results may have elements with text under one of these keys.

@@ -128,10 +128,13 @@ const RESULT: ResultMap = ResultMap {
     error: ErrorAt::Word("data.state.status", &["error"], &["completed"]),
 };
 
+/// What the tool states about its result, such as an exit code.
+const DETAILS: &str = "data.state.metadata";
+
 static CALLED: RecordMap = RecordMap { parts: &[CALL], ..PART };
-static DONE: RecordMap = RecordMap { parts: &[CALL, PartMap::Answer(RESULT)], ..PART };
+static DONE: RecordMap = RecordMap { parts: &[CALL, PartMap::Answer(RESULT, DETAILS)], ..PART };
 static FAILED: RecordMap =
-    RecordMap { parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT })], ..PART };
+    RecordMap { parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT }, DETAILS)], ..PART };
 
 static RETRY: RecordMap = RecordMap { parts: &[PartMap::Failed("data.error.name", "data.error.data.message")], ..PART };
 /// The agent asks for a summary, which the next answer is.

@@ -86,7 +86,7 @@ impl RecordMap {
                 take_list(path, object, parts, |element| take_call(map, element));
             }
             PartMap::Result(map) => parts.extend(take_result(map, object).map(|body| (body, None))),
-            PartMap::Answer(map) => {
+            PartMap::Answer(map, own) => {
                 let Some(mut body) = take_result(map, object) else { return };
                 let asked = parts.iter().rev().find_map(|(body, _)| match body {
                     Body::ToolCall { call, .. } => call.clone(),
@@ -95,7 +95,8 @@ impl RecordMap {
                 if let Body::ToolResult { call, .. } = &mut body {
                     *call = asked;
                 }
-                parts.push((body, None));
+                let fields = take_at(object, own, Object::parse).map(|fields| (*own, fields.into_extra()));
+                parts.push((body, fields));
             }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| take_result(map, element));

@@ -60,9 +60,17 @@ impl RecordMap {
                 let calls = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. }));
                 put_list(path, origin, calls, out, &|event, extra, values| put_call(map, event, extra, values));
             }
-            PartMap::Result(map) | PartMap::Answer(map) => {
+            PartMap::Result(map) => {
                 if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
                     put_result(map, event, extra, out);
+                }
+            }
+            PartMap::Answer(map, own) => {
+                if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
+                    put_result(map, event, extra, out);
+                    if is_taken(extra, own) {
+                        out.put(own, Values::default().render(&element_extra(event, origin, own)));
+                    }
                 }
             }
             PartMap::Results(path, map) => {
