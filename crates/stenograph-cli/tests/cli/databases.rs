@@ -100,6 +100,7 @@ fn only_conversations_that_changed_are_read_again() {
     folder.run("index").ends(0);
     folder.run("find narwhal").finds_nothing("no");
     agent.execute_batch("COMMIT").unwrap();
+    folder.run("index").ends(0);
     folder.run("find narwhal").ends(0).says("«narwhal»");
 }
 
