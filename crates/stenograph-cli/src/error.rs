@@ -2,7 +2,13 @@
 //! a remedy. A missing result is not an error but a plain no.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+
+use stenograph_store::{Place, Problem, databases};
+
+use crate::output::shortened;
+use crate::{clock, table};
 
 /// The result of a command that ran. Of several files, the worst result counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,11 +96,35 @@ impl CommandError {
 
 impl From<&stenograph_store::Error> for CommandError {
     fn from(error: &stenograph_store::Error) -> CommandError {
-        let failure = CommandError::new(error.to_string());
+        let mut failure = CommandError::new(error.to_string());
+        if let (Problem::Conversations { count }, Place::Path(path)) = (error.problem, &error.place) {
+            failure = with_conversations(failure, path, count);
+        }
         match error.hint() {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
+    }
+}
+
+/// How many conversations of a database an error lists.
+const CONVERSATIONS_MAX: usize = 10;
+
+/// The maximum length of a title beside a conversation.
+const TITLE_LENGTH_MAX: usize = 50;
+
+/// Adds the conversations of a database to an error, the last changed first.
+fn with_conversations(mut error: CommandError, path: &Path, count: u64) -> CommandError {
+    for conversation in databases::conversations(path).ok().flatten().unwrap_or_default().iter().take(CONVERSATIONS_MAX)
+    {
+        let when = table::ago(clock::millis() - conversation.changed_ns / 1_000_000);
+        let title = shortened(conversation.title.as_deref().unwrap_or_default(), TITLE_LENGTH_MAX).into_owned();
+        let name = databases::conversation_path(path, &conversation.name);
+        error = error.hint(format!("{}  {when}  {title}", name.display()).trim_end().to_owned());
+    }
+    match count.saturating_sub(CONVERSATIONS_MAX as u64) {
+        0 => error,
+        more => error.hint(format!("and {more} more; steno index lists them all with steno list")),
     }
 }
 

@@ -105,8 +105,10 @@ pub fn open_known(
 ) -> Result<TranscriptInput, CommandError> {
     let name = row.path.display().to_string();
     let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::not_found(format!("{name}: the file is gone and was never archived"))
-            .hint("run steno index: it archives every transcript it reads"),
+        Problem::Missing | Problem::NoSuchConversation => {
+            CommandError::not_found(format!("{name}: the file is gone and was never archived"))
+                .hint("run steno index: it archives every transcript it reads")
+        }
         _ => error.into(),
     })?;
     if held == SourceLocation::InArchive {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
+use stenograph_store::databases;
 use stenograph_store::discover::{FileId, FoundFile};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::runs;
@@ -35,7 +36,7 @@ pub fn file_named(place: &SessionArgs, name: &Path) -> Result<PathBuf, CommandEr
 /// The newest file of a session.
 fn newest_file_of(session: &ResolvedSession, name: &Path) -> Result<PathBuf, CommandError> {
     let path = session.parts().and_then(|parts| newest(&parts)).unwrap_or_else(|| session.source.path.clone());
-    if path.symlink_metadata().is_err() {
+    if !databases::is_there(&path) {
         return Err(CommandError::not_found(format!("{}: the file is gone: {}", name.display(), path.display()))
             .hint(format!("steno show {} shows the archived copy", name.display())));
     }
@@ -70,7 +71,7 @@ pub fn agents(place: &SessionArgs, name: &Path) -> Result<Vec<AgentFiles>, Comma
     let newest = newest_file_of(&session, name)?;
     let paths = session.parts().map_or_else(|| vec![newest], |parts| parts.files().to_vec());
     let mut found = vec![agent(paths, &session.source.thread)];
-    for row in session.threads().filter(|row| row.path.symlink_metadata().is_ok()) {
+    for row in session.threads().filter(|row| databases::is_there(&row.path)) {
         if found.iter().all(|known| known.thread != row.thread) {
             found.push(agent(vec![row.path.clone()], &row.thread));
         }
@@ -95,7 +96,10 @@ pub fn transcripts(place: &StoreArgs) -> Result<Vec<FoundFile>, CommandError> {
         // Most files are known by their paths, and need no further look. A folder may be reached by several paths.
         let paths: HashSet<&Path> = found.iter().map(|file| file.path.as_path()).collect();
         let known: HashSet<FileId> = found.iter().map(|file| file.stat.id).collect();
-        let others = catalogue.existing_paths()?.into_iter().filter(|path| !paths.contains(path.as_path()));
+        let is_found = |path: &Path| {
+            paths.contains(path) || databases::split(path).is_some_and(|(container, _)| paths.contains(container))
+        };
+        let others = catalogue.existing_paths()?.into_iter().filter(|path| !is_found(path));
         let elsewhere: Vec<FoundFile> = others.filter_map(|path| FoundFile::at(&path, Registry::built_in())).collect();
         let elsewhere = elsewhere.into_iter();
         found.extend(elsewhere.filter(|file| !known.contains(&file.stat.id)));

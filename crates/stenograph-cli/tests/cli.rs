@@ -42,6 +42,8 @@ mod convert;
 mod cut;
 #[path = "cli/cycod.rs"]
 mod cycod;
+#[path = "cli/databases.rs"]
+mod databases;
 #[path = "cli/demo.rs"]
 mod demo;
 #[path = "cli/devflow.rs"]

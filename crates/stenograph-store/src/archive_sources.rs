@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::archive::{AddOutcome, ArchiveWriter, CopyChange, CopyInfo, Label};
+use crate::databases;
 use crate::discover::FoundFile;
 use crate::files::Disk;
 use crate::identity::session_of;
@@ -57,7 +58,10 @@ pub fn archive_files(
     let intact = writer.copies().filter(|copy| writer.is_intact(copy.id));
     let known: HashMap<PathBuf, CopyInfo> = intact.map(|copy| (copy.path.clone(), copy)).collect();
     let catalogue = store.catalogue().ok();
+    let mut unread = Vec::new();
+    let found = &databases::expanded(found.to_vec(), &HashMap::new(), &HashMap::new(), &mut unread);
     let mut report = ArchiveReport { warnings: writer.warnings().to_vec(), ..ArchiveReport::default() };
+    report.warnings.append(&mut unread);
     let (mut done, mut uncommitted) = (0, 0);
     for file in found {
         if !progress(done) {

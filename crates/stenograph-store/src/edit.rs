@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::databases;
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, folder_of, resolve_links, write_all};
 use crate::identity::Identity;
@@ -83,6 +84,9 @@ impl FileEdit {
 
     /// The same on another disk.
     pub fn begin_on(files: &Arc<dyn Files>, path: &Path) -> Result<FileEdit, Error> {
+        if databases::is_inside(path) {
+            return Err(Error::about(path, Problem::InDatabase));
+        }
         let real = resolve_links(path);
         let metadata = std::fs::metadata(&real).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
         if metadata.is_dir() {

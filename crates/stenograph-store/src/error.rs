@@ -131,6 +131,41 @@ pub enum Problem {
     /// Another program changed it, so the recording cannot be written there.
     #[error("was changed by another program")]
     Changed,
+    /// A database has no conversation of this name.
+    #[error("the database has no conversation of that name")]
+    NoSuchConversation,
+    /// A database has no conversations.
+    #[error("the database has no conversations yet")]
+    NoConversations,
+    /// A database has several conversations, of which one must be named.
+    #[error("ambiguous: {count} conversations in this database")]
+    Conversations {
+        /// Their number.
+        count: u64,
+    },
+    /// A conversation in a database, which only its agent changes.
+    #[error("is in the database of an agent, which steno never changes")]
+    InDatabase,
+    /// Another program locks the database, or changes it all the time.
+    #[error("another program has locked the database")]
+    DatabaseBusy,
+    /// A file that should be a database is none.
+    #[error("is not a SQLite database: it is encrypted or damaged")]
+    NoDatabase,
+    /// A database is damaged.
+    #[error("the database is damaged, or was copied while it was being written")]
+    DatabaseDamaged,
+    /// A transaction in a database was interrupted.
+    #[error("the database has a transaction that was interrupted")]
+    DatabaseHalfWritten,
+    /// A database lacks a column that all known versions of the agent have.
+    #[error("the database has no column {table}.{column}: a version of the agent that steno does not know wrote it")]
+    NewerDatabase {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+    },
     /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
@@ -336,6 +371,16 @@ impl Error {
             Problem::BadName => "use letters, digits, dots, hyphens and underscores, and no path separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal next to it is complete: read it with steno show",
+            Problem::NoSuchConversation => "list the conversations with steno show DATABASE",
+            Problem::NoConversations => "the agent may still write to it; try again later",
+            Problem::Conversations { .. } => "name one of them: DATABASE#CONVERSATION",
+            Problem::InDatabase => "write the result to a new file with -o FILE",
+            Problem::DatabaseBusy => "wait until that program is done",
+            Problem::NoDatabase | Problem::DatabaseDamaged => {
+                "copy the database again, together with its -wal file if it has one"
+            }
+            Problem::DatabaseHalfWritten => "start the agent once: it completes or undoes the transaction",
+            Problem::NewerDatabase { .. } => "update steno, or report the version of the agent",
             Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
             Problem::Differs => "compare the two, then rename or remove one of them",
             Problem::LeadsOut => "do not trust it: list its entries with tar -tvzf before you unpack anything by hand",
@@ -395,6 +440,7 @@ impl fmt::Display for Error {
                 | Problem::InDoubt
                 | Problem::Corrupt(_)
                 | Problem::Damaged
+                | Problem::DatabaseDamaged
                 | Problem::IndexDamaged,
             ) => {
                 write!(formatter, ": {source}")

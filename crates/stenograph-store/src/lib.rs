@@ -9,12 +9,13 @@
 //! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
 //! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again;
 //! [`file_status`] states how a run is going; [`undo`] keeps what an
-//! edit takes away. [`Error`] is the one error, with the place where it happened and a hint.
+//! edit takes away. [`databases`] opens conversations that an agent keeps in a database. [`Error`] is the one error, with the place where it happened and a hint.
 
 pub mod archive;
 pub mod archive_sources;
 mod completion;
 mod confined;
+pub mod databases;
 mod decode;
 pub mod discover;
 mod document;
@@ -33,7 +34,6 @@ pub mod journal;
 pub mod layouts;
 pub mod lock;
 pub mod log;
-pub mod member;
 mod output;
 pub mod peer_usage;
 pub mod project;

@@ -11,6 +11,7 @@ use stenograph::formats::peers::{PeerCounter, PeerRule, peer_counter};
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::ledger::{Ledger, LedgerBuilder};
 
+use crate::databases;
 use crate::discover::{FoundFile, PathHints, Places, discover};
 use crate::index::{IndexProgress, RunObserver};
 use crate::source_file::recognize_after;
@@ -55,7 +56,12 @@ pub fn peer_usage(
     let mut usage = PeerUsage::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
-        usage.warnings = discover(places, &mut |found: FoundFile| sources.push(Source::found(found)));
+        usage.warnings = discover(places, &mut |found: FoundFile| {
+            // No peer whose rules are known reads databases.
+            if !databases::may_be(&found.path) {
+                sources.push(Source::found(found));
+            }
+        });
     }
     // Those programs sort whole paths as text, not name by name.
     sources.sort_by(|one, other| one.text.cmp(&other.text));

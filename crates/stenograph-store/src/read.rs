@@ -1,6 +1,5 @@
 //! Reads the events of one source, from its beginning or from a record on, until the caller has enough.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 use stenograph::redact::{RecordSyntax, RedactionSink, Redactor, SourceRedactor};
 
+use crate::databases;
 use crate::{Error, Problem, Source};
 
 /// How many bytes to read at a time.
@@ -128,7 +128,7 @@ pub(crate) fn file_from_masked<S: Sink>(
     flow: impl Fn(&S) -> Flow,
 ) -> Result<(), Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = databases::open_file(path).map_err(unreadable)?;
     file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
     let mut reading = Feeder::new(Reading::from_line(format, Wanted::All, at), format, redactor);
     let mut buffer = vec![0; CHUNK_SIZE];

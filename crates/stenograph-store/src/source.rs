@@ -8,6 +8,7 @@ use std::path::Path;
 use stenograph::format::{Format, Head};
 use stenograph::{Detected, Registry};
 
+use crate::databases;
 use crate::decode::{ByteCounter, Container, DecodeGuard, Decoded, decode};
 use crate::discover::PathHints;
 use crate::error::{Error, Place, Problem};
@@ -57,10 +58,14 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens a file. Named pipes and devices are read like standard input.
+    /// Opens a file, or a conversation in a database. Named pipes and devices are read like standard input.
     pub fn open(path: &Path, passes: Passes) -> Result<Source, Error> {
-        let file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-        Source::of_open(path, file, passes)
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let mut file = databases::open_file(path).map_err(unreadable)?;
+        match databases::only_conversation(path, &mut file)? {
+            Some(member) => Source::of_open(&member, databases::open_file(&member).map_err(unreadable)?, passes),
+            None => Source::of_open(path, file, passes),
+        }
     }
 
     /// Reads a file that was opened under this path, whatever has the path now.

@@ -16,6 +16,7 @@ use stenograph::ledger::{CallDetail, Ledger, LedgerBuilder, RecordingPart, Sourc
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
+use crate::databases;
 use crate::discover::{FileId, FoundFile, Places, Stat, discover, registry_path_hints};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, FileStamp, Gone, IndexedSession, KnownFile, LedgerPages, SourcePages};
@@ -264,7 +265,7 @@ fn survey(
         let snapshot = catalogue.map(IndexSnapshot::of).transpose();
         (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), snapshot)
     });
-    let IndexSnapshot { mut known, unrecognized, paged, pages } = snapshot?.unwrap_or_default();
+    let IndexSnapshot { mut known, unrecognized, databases, paged, pages } = snapshot?.unwrap_or_default();
     report.warnings.extend(warnings);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in request.files {
@@ -283,6 +284,7 @@ fn survey(
     if request.places.is_none() {
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
     }
+    let found = databases::expanded(found, &databases, &known, &mut report.warnings);
     let elsewhere = known_elsewhere(&found, &known, request)?;
     for FoundFile { path, stat, hints } in found.into_iter().chain(elsewhere) {
         // A folder that the user names may be part of an agent's home.

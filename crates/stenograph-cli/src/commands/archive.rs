@@ -120,7 +120,7 @@ fn copies_named(
     archive: &Archive,
     name: &str,
 ) -> Result<Vec<CopyInfo>, CommandError> {
-    let paths = [std::fs::canonicalize(name), std::path::absolute(name)];
+    let paths = [stenograph_store::databases::canonical(std::path::Path::new(name)), std::path::absolute(name)];
     if let Some(copy) = paths.iter().flatten().find_map(|path| archive.copy_at(path)) {
         return Ok(vec![copy]);
     }

@@ -15,6 +15,7 @@ use std::path::Path;
 use clap::builder::PossibleValuesParser;
 use stenograph::audit::{AuditPart, Parts};
 use stenograph::json::Draft;
+use stenograph_store::databases;
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
@@ -124,7 +125,7 @@ fn or_query(error: CommandError, words: &str) -> CommandError {
 /// Whether a name that looks like a path is a query: no such file exists, and it has the syntax of a query.
 fn is_query(path: &Path) -> bool {
     let text = path.to_string_lossy();
-    let is_there = text == "-" || path.symlink_metadata().is_ok();
+    let is_there = text == "-" || databases::is_there(path);
     // One letter before a colon is the drive of a path.
     !is_there && (text.contains([' ', '"']) || text.find(':').is_some_and(|at| at > 1))
 }
@@ -139,7 +140,7 @@ fn several(options: &Options) -> Result<Option<Vec<ResolvedName>>, CommandError>
     let mut all = Vec::new();
     for name in &options.what {
         match options.place.resolve(Path::new(name)) {
-            Ok(ResolvedName::File(path)) if path.symlink_metadata().is_ok() => all.push(ResolvedName::File(path)),
+            Ok(ResolvedName::File(path)) if databases::is_there(&path) => all.push(ResolvedName::File(path)),
             Ok(ResolvedName::Session(chosen)) if name.len() >= NAME_LENGTH_MIN => {
                 all.push(ResolvedName::Session(chosen));
             }

@@ -8,6 +8,7 @@ use stenograph::model::{Event, Outline};
 use stenograph::read::Sink;
 use stenograph::resume;
 use stenograph_store::Passes;
+use stenograph_store::databases;
 use stenograph_store::discover::{discover, path_hints};
 use stenograph_store::index::catalogue::{Gone, SourceRow};
 use stenograph_store::sessions::{ShortNames, resume_template};
@@ -128,7 +129,7 @@ fn resumable(options: &Options) -> Result<Resumable, CommandError> {
     let path = Path::new(&options.session);
     match options.place.session(&options.session) {
         Ok(resolved) => in_index(resolved, &options.place),
-        Err(_) if path == Path::new("-") || path.is_file() => in_file(path),
+        Err(_) if path == Path::new("-") || path.is_file() || databases::is_conversation(path) => in_file(path),
         Err(error) => Err(error),
     }
 }
@@ -141,7 +142,7 @@ fn in_index(resolved: ResolvedSession, place: &SessionArgs) -> Result<Resumable,
     sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
     let found = sources.into_iter().find_map(|source| Some((resume_template(&source)?, source)));
     let (template, source) = found.ok_or_else(|| no_command(&session.agent))?;
-    if !source.path.exists() {
+    if !databases::is_there(&source.path) {
         let gone = CommandError::not_found(format!("{short}: the file is gone: {}", source.path.display()));
         return Err(match source.archive_copy.is_some() || source.copy_of.is_some() {
             true => gone.hint(format!("restore it first with steno archive restore {short}")),
@@ -188,7 +189,9 @@ fn is_at_home(target: &Resumable, place: &SessionArgs) -> bool {
     let mut is_home = false;
     discover(&places, &mut |found| {
         let agent = found.hints.format.or(found.hints.like).map(|format| format.info().agent);
-        is_home |= found.path == target.path && agent == Some(target.agent.as_str());
+        let container = databases::split(&target.path).map(|(container, _)| container);
+        let is_it = found.path == target.path || Some(found.path.as_path()) == container;
+        is_home |= is_it && agent == Some(target.agent.as_str());
     });
     is_home
 }

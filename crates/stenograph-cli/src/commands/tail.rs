@@ -7,6 +7,7 @@ use stenograph::model::Event;
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
+use stenograph_store::databases;
 use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Last, LastLine, Listener, SWEEP};
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
@@ -77,6 +78,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             newest.ok_or_else(|| live::no_transcripts(options.place.home()))?.path
         }
     };
+    if databases::is_conversation(&path) {
+        return Err(CommandError::new(format!("{}: cannot follow a conversation in a database", path.display()))
+            .hint("show its last events with steno show SESSION --last N"));
+    }
     let is_standard_input = options.file.as_deref() == Some(Path::new("-"));
     let name = if is_standard_input { "-".to_owned() } else { path.display().to_string() };
     // A user who names the file knows which one it is.

@@ -15,6 +15,7 @@ use stenograph::ledger::{
     self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, UncountedReason, UsageQuery, UsageReport,
 };
 use stenograph::query::{Query, SessionFacts};
+use stenograph_store::databases;
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::folder;
 use stenograph_store::index::Store;
@@ -429,7 +430,7 @@ impl Options {
             let path = match names.resolve(path)? {
                 ResolvedName::File(path) => self.standard_input.path(&path)?,
                 ResolvedName::Session(session) => {
-                    let is_there = |row: &&SourceRow| row.path.exists() || row.archive_copy.is_some();
+                    let is_there = |row: &&SourceRow| databases::is_there(&row.path) || row.archive_copy.is_some();
                     let there: Vec<PathBuf> =
                         session.sources.iter().filter(is_there).map(|row| row.path.clone()).collect();
                     if there.is_empty() {
@@ -441,7 +442,7 @@ impl Options {
                     continue;
                 }
             };
-            let real = std::fs::canonicalize(&path)
+            let real = databases::canonical(&path)
                 .map_err(|error| CommandError::from(Error::at(&path, Problem::Unreadable, error)))?;
             if real.is_dir() {
                 folders.push(real);

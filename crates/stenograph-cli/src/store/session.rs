@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
+use stenograph_store::databases;
 use stenograph_store::folder::RecordingParts;
 use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
@@ -136,7 +137,7 @@ impl SessionArgs {
     /// Resolves a name to a file, if one exists at that path, else to a session.
     pub fn resolve(&self, name: &Path) -> Result<ResolvedName, CommandError> {
         let file = || Ok(ResolvedName::File(name.to_owned()));
-        if name == Path::new("-") || name.symlink_metadata().is_ok() {
+        if name == Path::new("-") || databases::is_there(name) {
             return file();
         }
         let catalogue = match self.store().map(|store| store.catalogue()) {
@@ -256,7 +257,7 @@ impl SessionArgs {
 
 /// The source that is, or was, at a path.
 fn at_path(catalogue: &Catalogue, path: &Path) -> Result<Option<SourceRow>, CommandError> {
-    let places = [std::fs::canonicalize(path), std::path::absolute(path)];
+    let places = [databases::canonical(path), std::path::absolute(path)];
     for place in places.into_iter().flatten() {
         if let Some(source) = catalogue.source_at(&place)? {
             return Ok(Some(source));

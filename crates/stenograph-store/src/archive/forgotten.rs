@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Label;
 use super::encoding::hash_hex;
+use crate::databases;
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
 use crate::error::Place;
 use crate::identity::is_unique;
@@ -209,7 +210,7 @@ struct SourceRanges {
 
 impl SourceRanges {
     fn open(path: &Path) -> io::Result<SourceRanges> {
-        let mut file = File::open(path)?;
+        let mut file = databases::open_file(path)?;
         let mut first = Vec::new();
         file.by_ref().take(4).read_to_end(&mut first)?;
         let (container, length) = (Container::of(&first), file.metadata()?.len());

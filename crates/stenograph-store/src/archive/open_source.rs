@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use super::block::PIECE_SIZE;
 use super::state::{ArchiveState, Version};
+use crate::databases;
 use crate::error::{Error, Problem};
 use crate::fingerprint::WHOLE_SIZE_MAX;
 
@@ -36,6 +37,9 @@ impl OpenSource {
     pub fn open(path: &Path) -> Result<OpenSource, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
         // Opening a pipe would block until another process writes to it.
+        if let Some((file, stat)) = databases::open_conversation(path).map_err(unreadable)? {
+            return Ok(OpenSource { file, length: stat.size, modified_ns: stat.modified_ns });
+        }
         let metadata = fs::metadata(path).map_err(unreadable)?;
         if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));

@@ -1,11 +1,11 @@
 //! Checks what forgetting copies would lose and how much space it would free. It only reads.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::{Archive, CopyId};
+use crate::databases;
 use crate::error::{Error, Problem};
 
 /// The file at the path of a copy's source.
@@ -24,7 +24,7 @@ impl Archive {
     /// length is proof.
     pub fn check_source(&self, copy: CopyId, path: &Path) -> Result<SourceCheck, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let mut file = match File::open(path) {
+        let mut file = match databases::open_file(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SourceCheck::Nothing),
             Err(error) => return Err(unreadable(error)),

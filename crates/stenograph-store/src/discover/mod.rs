@@ -14,6 +14,7 @@ use std::{fs, io};
 use stenograph::Registry;
 use stenograph::format::Format;
 
+use crate::databases;
 use crate::tail::Warning;
 pub use machine::{Machine, Platform, Variables};
 pub(crate) use pattern::Pattern;
@@ -131,9 +132,12 @@ impl FileId {
 }
 
 impl Stat {
-    /// The stat of the file at this path, through links.
+    /// The stat of the file at this path, through links, or of a conversation in a database.
     pub fn of(path: &Path) -> io::Result<Stat> {
-        Ok(Stat::of_metadata(path, &fs::metadata(path)?))
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Stat::of_metadata(path, &metadata)),
+            Err(error) => databases::stat(path)?.ok_or(error),
+        }
     }
 
     fn of_metadata(path: &Path, metadata: &fs::Metadata) -> Stat {
@@ -169,7 +173,13 @@ pub fn path_hints(path: &Path) -> PathHints {
 
 /// Like [`path_hints`], for the formats of a registry.
 pub fn registry_path_hints(registry: &'static Registry, path: &Path) -> PathHints {
-    walk::path_hints(registry, path)
+    match databases::split(path) {
+        // The name of a conversation is the id of its session.
+        Some((container, session)) => {
+            PathHints { session: Some(session.to_owned()), ..walk::path_hints(registry, container) }
+        }
+        None => walk::path_hints(registry, path),
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::pattern::{Names, Pattern};
 use super::state::WalkState;
 use super::trie::{HomeTrie, Leaf, TriePosition, absolute};
 use super::{FileId, FoundFile, Machine, PathHints, Places, Stat};
+use crate::databases;
 use crate::recover;
 use crate::tail::Warning;
 
@@ -150,6 +151,7 @@ fn endings(registry: &Registry) -> Vec<String> {
     let last = |ending: &str| ending.rsplit('.').next().unwrap_or_default().to_owned();
     let mut endings: Vec<String> = registry.formats().map(|format| last(format.info().extension)).collect();
     endings.push(recover::JOURNAL_EXTENSION.to_owned());
+    endings.extend(databases::EXTENSIONS.map(str::to_owned));
     endings.sort();
     endings.dedup();
     endings

@@ -22,6 +22,7 @@ pub use row::{ContentSum, FileStamp, Gone, SourceId, SourceRow, SourceSummary};
 pub use schema::VERSION;
 pub(in crate::index) use session::OwnedSessionFacts;
 pub use session::{IndexedSession, ProjectRow, SessionId, TimesFrom};
+pub(crate) use view::SavedDatabases;
 pub use view::{ArchivedRow, DocGroup, DocGroups, KnownFile, Touched, Unknown};
 
 use crate::{Error, Place, Problem};

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::catalogue::{FileStamp, SourceRow};
+use crate::databases;
 use crate::fingerprint::WHOLE_SIZE_MAX;
 
 /// A file system's clock may be too coarse to reveal a write in the moment of reading.
@@ -65,7 +66,7 @@ pub(super) fn sum(file: &mut File, before: u32, range: std::ops::Range<u64>) -> 
 
 /// Whether two files have the same bytes.
 pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
-    let (one, other) = (File::open(one)?, File::open(other)?);
+    let (one, other) = (databases::open_file(one)?, databases::open_file(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }

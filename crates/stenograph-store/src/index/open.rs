@@ -30,7 +30,7 @@ impl Store {
     pub fn open_source(&self, row: &SourceRow) -> Result<(Source, SourceLocation), Error> {
         let missing = match Source::open(&row.path, Passes::Once) {
             Ok(source) => return Ok((source, SourceLocation::InPlace)),
-            Err(error) if error.problem == Problem::Missing => error,
+            Err(error) if matches!(error.problem, Problem::Missing | Problem::NoSuchConversation) => error,
             Err(error) => return Err(error),
         };
         let archive = ArchiveReader::open(self)?;

@@ -18,6 +18,7 @@ use super::event_indexer::EventIndexer;
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
 use super::source::{ReadExtent, StartAt};
 use super::text::TextWriter;
+use crate::databases;
 use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::discover::PathHints;
 use crate::fingerprint::FINGERPRINT_SIZE;
@@ -261,7 +262,7 @@ impl IndexRun<'_> {
             }
             let archive = self.archive()?;
             let Some(stream) = archive.read(copy, 0)? else { return Ok(None) };
-            let is_same = match File::open(&row.path) {
+            let is_same = match databases::open_file(&row.path) {
                 Ok(file) => change::is_same(file.take(copy.archived_length), stream),
                 // Both are gone.
                 Err(_) => match archive.read(&row, 0)? {

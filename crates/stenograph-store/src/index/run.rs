@@ -12,6 +12,7 @@ use super::saved_status::StatusCollector;
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Check, IndexCreation, OpenIndex, Store, TextAhead, saved_contents};
+use crate::databases;
 use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, registry_path_hints};
 use crate::tail::Warning;
 use crate::{Error, Problem};
@@ -133,7 +134,7 @@ pub struct IndexReport {
     pub stopped: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct IndexJob {
     pub path: PathBuf,
     pub stamp: FileStamp,
@@ -188,11 +189,12 @@ fn attempt(
     if plan.archiving == Archiving::Yes {
         archive.reconcile(&catalogue, &mut report.warnings)?;
     }
-    let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
+    let Survey { mut jobs, gone, databases } = survey(&catalogue, plan, &mut report)?;
     // New files first, in case the run is stopped early.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
     let mut run = IndexRun::new(store, plan, &catalogue, &text, text_ahead)?;
     run.archive = Some(archive);
+    run.databases = databases;
     if text_ahead == TextAhead::Yes {
         run.open_writer()?;
     }
@@ -212,46 +214,72 @@ fn attempt(
     Ok((report, catalogue.commits()?))
 }
 
+/// What a run has to do.
+struct Survey {
+    jobs: Vec<IndexJob>,
+    gone: Vec<SourceId>,
+    /// Databases that have changed. Once the run is done, all of their conversations are indexed.
+    databases: Vec<(PathBuf, FileStamp)>,
+}
+
 /// Finds the files to read and the sources that are gone.
-fn survey(
-    catalogue: &Catalogue,
-    plan: &IndexPlan<'_>,
-    report: &mut IndexReport,
-) -> Result<(Vec<IndexJob>, Vec<SourceId>), Error> {
+fn survey(catalogue: &Catalogue, plan: &IndexPlan<'_>, report: &mut IndexReport) -> Result<Survey, Error> {
     let mut known = catalogue.stamps()?;
     if let IndexScope::Files(paths) = &plan.scope
         && paths.iter().all(|path| known.contains_key(path))
     {
-        return Ok(survey_files(paths, catalogue, &known, plan, report));
+        let (jobs, gone) = survey_files(paths, catalogue, &known, plan, report);
+        return Ok(Survey { jobs, gone, databases: Vec::new() });
     }
+    let saved = catalogue.databases()?;
+    let (mut databases, mut unread) = (Vec::new(), Vec::new());
     let non_transcripts = catalogue.non_transcripts()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
     let places = plan.places.clone().with_registry(catalogue.registry());
     let warnings =
         discover_all(&places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: FoundFile| {
-            report.found += 1;
-            let stamp = FileStamp::from(found.stat);
-            match known.remove(&found.path) {
-                Some(known) if can_skip(&known, &stamp, plan.archiving) => report.unchanged += 1,
-                Some(KnownFile { id, .. }) => {
-                    jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: Some(id) });
+            let members = match databases::found_in(&found, &saved, &known) {
+                Ok(members) => members,
+                Err(error) => {
+                    report.warnings.push(Warning::new(&found.path, error.to_string()));
+                    unread.push(found.path);
+                    return;
                 }
-                None if non_transcripts.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
-                    report.non_transcripts += 1;
-                    report.passed_over.add_unrecognized(&found.path, &stamp);
+            };
+            let found = match members {
+                None => vec![found],
+                Some(members) => {
+                    databases.extend(members.changed.map(|stamp| (found.path, stamp)));
+                    members.files
                 }
-                None => jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: None }),
+            };
+            for found in found {
+                report.found += 1;
+                let stamp = FileStamp::from(found.stat);
+                match known.remove(&found.path) {
+                    Some(known) if can_skip(&known, &stamp, plan.archiving) => report.unchanged += 1,
+                    Some(KnownFile { id, .. }) => {
+                        jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: Some(id) });
+                    }
+                    None if non_transcripts.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
+                        report.non_transcripts += 1;
+                        report.passed_over.add_unrecognized(&found.path, &stamp);
+                    }
+                    None => jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: None }),
+                }
             }
         });
     report.warnings.extend(warnings);
     report.passed_over.append(ignored);
-    let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));
+    // The conversations of a database that cannot be read are still there.
+    let is_unread = |path: &Path| databases::split(path).is_some_and(|(of, _)| unread.iter().any(|path| path == of));
+    let is_there = |known: &KnownFile| known.gone == Gone::There;
+    let missing = known.into_iter().filter(|(path, known)| is_there(known) && !is_unread(path) && is_missing(path));
     let gone = missing.map(|(_, known)| known.id).collect();
-    Ok((jobs, gone))
+    Ok(Survey { jobs, gone, databases })
 }
 
-/// Whether a known file can be skipped.
 impl Store {
     /// The files whose present content is not in the archive yet. Files that are known not to be transcripts are left out.
     pub fn not_archived<'f>(&self, files: &'f [FoundFile]) -> Result<Vec<&'f FoundFile>, Error> {
@@ -268,6 +296,7 @@ impl Store {
     }
 }
 
+/// Whether a known file can be skipped.
 fn can_skip(known: &KnownFile, stamp: &FileStamp, archiving: Archiving) -> bool {
     known.gone == Gone::There
         && change::is_unchanged(&known.stamp, known.seen, stamp)
@@ -287,7 +316,7 @@ fn survey_files(
         report.found += 1;
         // A path that is neither a file nor missing may be a pipe, and reading that may never end.
         match Stat::of(path).map(FileStamp::from) {
-            Ok(_) if !path.is_dir() && !path.is_file() => {}
+            Ok(_) if !path.is_dir() && !path.is_file() && !databases::is_conversation(path) => {}
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if can_skip(known, &stamp, plan.archiving) => report.unchanged += 1,
             Ok(stamp) => {
@@ -306,7 +335,9 @@ pub(crate) fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind;
     match path.symlink_metadata() {
         Ok(metadata) => metadata.is_dir(),
-        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        Err(error) => {
+            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) && databases::is_gone(path)
+        }
     }
 }
 
@@ -354,6 +385,8 @@ pub(super) struct IndexRun<'r> {
     pub archive: Option<ArchiveReader>,
     /// The projects of working folders.
     pub projects: HashMap<String, i64>,
+    /// Databases that have changed, with the state that this run reads.
+    databases: Vec<(PathBuf, FileStamp)>,
     store: &'r Store,
 }
 
@@ -391,6 +424,7 @@ impl<'r> IndexRun<'r> {
             status: None,
             archive: None,
             projects: HashMap::new(),
+            databases: Vec::new(),
             store,
         })
     }
@@ -481,6 +515,11 @@ impl<'r> IndexRun<'r> {
             self.index_archived(report)?;
             self.index_versions(report)?;
             self.catalogue.set_complete()?;
+        }
+        if !report.stopped {
+            for (path, stamp) in &self.databases {
+                self.catalogue.put_database(path, stamp, self.plan.now)?;
+            }
         }
         self.commit()?;
         report.archived_bytes = self.archive_worker.added();

@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::catalogue::{Catalogue, FileStamp, Gone};
 use super::change::{self, is_unchanged};
 use super::{Store, private};
+use crate::databases;
 use crate::discover::Stat;
 use crate::files::{Disk, replace};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, WHOLE_SIZE_MAX};
@@ -224,7 +225,7 @@ fn continued(
     from: Option<SavedState>,
 ) -> Result<(Contents, Option<Vec<u8>>), Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = databases::open_file(path).map_err(unreadable)?;
     let from = match from {
         Some(state) => state.is_of(&mut file, size).map_err(unreadable)?.then_some(state),
         None => None,

@@ -9,6 +9,7 @@ use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
 use super::change::{self, SourceChange};
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
 use crate::archive::{ForgottenState, Label};
+use crate::databases;
 use crate::discover::{PathHints, Stat, registry_path_hints};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
@@ -60,13 +61,19 @@ impl IndexRun<'_> {
     ) -> Result<(), Error> {
         let before = progress.bytes_done;
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
-        let mut file = match File::open(&job.path) {
-            Ok(file) => file,
+        let opened = databases::open_conversation(&job.path).and_then(|member| match member {
+            Some((file, stat)) => Ok((file, FileStamp::from(stat))),
+            None => Ok((File::open(&job.path)?, job.stamp)),
+        });
+        let (mut file, stamp) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 report.warnings.push(Warning::new(&job.path, unreadable(error).to_string()));
                 return Ok(());
             }
         };
+        // The size of a conversation in a database is known once it is open.
+        let job = &IndexJob { stamp, ..job.clone() };
         let known = match job.known {
             // A copy that replaced its original has that one's number now.
             Some(id) => match self.catalogue.source(id)? {
@@ -277,7 +284,7 @@ impl IndexRun<'_> {
         observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
         self.status = None;
-        let Some((format, access)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
+        let Some((format, access)) = self.format_of(job, &file, &row, start, report)? else { return Ok(()) };
         let mut left = None;
         if start == StartAt::Resume && format.info().name != row.format {
             // The format turned out to be another one: its documents are retired, and its session is determined again.
@@ -347,6 +354,7 @@ impl IndexRun<'_> {
     fn format_of(
         &mut self,
         job: &IndexJob,
+        file: &File,
         row: &SourceRow,
         start: StartAt,
         report: &mut IndexReport,
@@ -357,7 +365,9 @@ impl IndexRun<'_> {
         {
             return Ok(Some((format, row.access)));
         }
-        let source = match Source::open(&job.path, Passes::Many) {
+        let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
+        let opened = file.try_clone().map_err(unreadable);
+        let source = match opened.and_then(|file| Source::of_open(&job.path, file, Passes::Many)) {
             Ok(source) => source,
             Err(error) => {
                 report.warnings.push(Warning::new(&job.path, error.to_string()));

@@ -17,6 +17,7 @@ pub use look::{Look, RunLook};
 pub use need::Need;
 pub use processes::Processes;
 
+use crate::databases;
 use crate::discover::{FoundFile, Places, discover, registry_path_hints};
 use crate::source_file::Confidence;
 use crate::{Error, Source};
@@ -43,7 +44,11 @@ pub fn transcripts(places: &Places) -> Vec<FoundFile> {
 pub fn look_around(found: Vec<FoundFile>, look: Look<'_>) -> Vec<RunLook> {
     let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
     // A file not written recently has no new records.
-    for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= look.since_ms) {
+    let is_recent = |found: &FoundFile| found.stat.modified_ns / 1_000_000 >= look.since_ms;
+    let recent: Vec<FoundFile> = found.into_iter().take_while(is_recent).collect();
+    let mut recent = databases::expanded(recent, &HashMap::new(), &HashMap::new(), &mut Vec::new());
+    recent.retain(is_recent);
+    for found in recent {
         let Ok(Some(mut run)) = look.at(&found.path, &found.stat, |source| recognize(source, &found)) else {
             continue;
         };

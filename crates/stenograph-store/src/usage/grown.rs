@@ -1,7 +1,6 @@
 //! Large sources that grew since they were indexed: the index has the pages of the part it read, and only the appended part is
 //! counted.
 
-use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +10,7 @@ use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
+use crate::databases;
 use crate::fingerprint::WHOLE_SIZE_MAX;
 use crate::index::catalogue::{Catalogue, FileStamp, KnownFile, LedgerPages, SourcePages, SourceRow};
 use crate::index::change::{self, SourceChange};
@@ -53,7 +53,7 @@ impl LargeFile {
             return LargeFile::Unknown;
         }
         let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
-        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return LargeFile::Unknown };
+        let Some((row, mut file)) = row.zip(databases::open_file(path).ok()) else { return LargeFile::Unknown };
         match change::detect(&row, &mut file, now) {
             Ok(SourceChange::None) => LargeFile::Same,
             Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.stable_until > WHOLE_SIZE_MAX => {
@@ -84,7 +84,7 @@ impl Grown {
         buffer: &mut [u8],
         done: &AtomicU64,
     ) -> io::Result<Vec<SourceUsage>> {
-        let mut file = File::open(path)?;
+        let mut file = databases::open_file(path)?;
         file.seek(SeekFrom::Start(self.at.offset))?;
         let want = match calls {
             CallDetail::Numbers => Wanted::Usage,

@@ -1,6 +1,5 @@
 //! Counts one source: reads it from its file, or from the archive if the file is gone.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +12,7 @@ use stenograph::read::Reading;
 use super::grown::Grown;
 use super::{SourcePage, UsageRunReport};
 use crate::archive::{Archive, CopyInfo, ForgottenState, Label, WhichVersion};
+use crate::databases;
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
 use crate::discover::PathHints;
 use crate::identity::session_of;
@@ -150,7 +150,7 @@ impl UsageJob {
                 Ok(JobOutcome::Counted { pages, damage: None })
             }
             UsageJob::File { path, hints, .. } => {
-                let mut file = File::open(path).map_err(unreadable)?;
+                let mut file = databases::open_file(path).map_err(unreadable)?;
                 if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
                     return Ok(JobOutcome::Nothing);
                 }
@@ -168,7 +168,7 @@ impl UsageJob {
                     return count(&mut file, filled, format, hints, &is_forgotten, calls, hand, done)
                         .map_err(unreadable);
                 }
-                let file = File::open(path).map_err(unreadable)?;
+                let file = databases::open_file(path).map_err(unreadable)?;
                 let mut stream = decode(file, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
                 count(&mut stream, filled, format, hints, &is_forgotten, calls, hand, done).map_err(unreadable)

@@ -9,7 +9,7 @@ use stenograph::ledger::SourceUsage;
 use super::job::UsageJob;
 use super::{QUEUE, SourcePage, UsageRunReport};
 use crate::Error;
-use crate::index::catalogue::{Catalogue, KnownFile, LedgerPages, SourcePages};
+use crate::index::catalogue::{Catalogue, KnownFile, LedgerPages, SavedDatabases, SourcePages};
 use crate::tail::Warning;
 
 /// A source whose pages the index has.
@@ -102,6 +102,8 @@ pub(super) struct IndexSnapshot {
     pub known: HashMap<PathBuf, KnownFile>,
     /// Files without a known format: their sizes and times of change.
     pub unrecognized: HashMap<PathBuf, (u64, i64)>,
+    /// The databases whose conversations are indexed.
+    pub databases: SavedDatabases,
     /// The groups of each source's pages.
     pub paged: HashMap<PathBuf, SourcePages>,
     /// The pages.
@@ -113,6 +115,7 @@ impl IndexSnapshot {
     pub fn of(catalogue: &Catalogue) -> Result<IndexSnapshot, Error> {
         catalogue.snapshot()?;
         let (known, unrecognized) = (catalogue.stamps()?, catalogue.non_transcripts()?);
-        Ok(IndexSnapshot { known, unrecognized, paged: catalogue.paged()?, pages: catalogue.pages()? })
+        let databases = catalogue.databases()?;
+        Ok(IndexSnapshot { known, unrecognized, databases, paged: catalogue.paged()?, pages: catalogue.pages()? })
     }
 }

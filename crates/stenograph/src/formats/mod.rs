@@ -30,6 +30,7 @@ mod format_template;
 pub mod gemini_cli;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod goose;
 pub mod gptme;
 pub mod grok;
 pub mod grok_history;
@@ -39,6 +40,7 @@ pub mod kimi_context;
 pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_chat;
+pub mod opencode;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
@@ -85,6 +87,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &kimi_context::KimiContext,
     &kimi_code::KimiCode,
     &pi::Pi,
+    &opencode::Opencode,
+    &goose::Goose,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

@@ -110,11 +110,11 @@ pub enum InputHas {
     NoCache,
 }
 
-/// Whether the output of a usage includes the tokens of thinking.
+/// Whether the output of a usage includes tokens of thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputHas {
-    Reasoning,
-    NoReasoning,
+    Thinking,
+    NoThinking,
 }
 
 impl UsageMap {
@@ -127,7 +127,7 @@ impl UsageMap {
         reasoning: &[],
         cost: &[],
         input_has: InputHas::Cache,
-        output_has: OutputHas::Reasoning,
+        output_has: OutputHas::Thinking,
     };
 }
 
@@ -156,6 +156,8 @@ pub enum PartMap {
     Calls(&'static str, CallMap),
     /// A result whose fields are in the record itself.
     Result(ResultMap),
+    /// The result of the call in the same record, which comes before it, and the path of an object whose fields belong to it.
+    Answer(ResultMap, &'static str),
     /// A list of results.
     Results(&'static str, ResultMap),
     /// A list of calls, each with its result, if it has one. The result needs no id of its own.
@@ -166,6 +168,9 @@ pub enum PartMap {
     Parts(&'static str, PartsForm),
     /// A list of earlier messages, which other records usually state too.
     History(&'static str, HistoryMap),
+    /// A list of elements of several kinds, each described by the first of these that fits it; or one text. Other elements are
+    /// pieces of a message.
+    List(&'static str, &'static [ElementMap]),
     /// The reason why a run ended.
     Stop(&'static str),
     /// The end of a run, which the record states by existing.
@@ -176,6 +181,28 @@ pub enum PartMap {
     Failed(&'static str, &'static str),
     /// A text in which an agent marks thinking and calls.
     Marked(&'static str, MarkedText),
+}
+
+/// An element of a list that is one event: it has these words at these paths, which stay in the element, and these fields.
+#[derive(Clone, Copy, Debug)]
+pub enum ElementMap {
+    Thinking(&'static [(&'static str, &'static str)], &'static str),
+    Call(&'static [(&'static str, &'static str)], CallMap),
+    Result(&'static [(&'static str, &'static str)], ResultMap),
+}
+
+impl ElementMap {
+    /// The words by which an element is recognized.
+    fn words(&self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            ElementMap::Thinking(words, _) | ElementMap::Call(words, _) | ElementMap::Result(words, _) => words,
+        }
+    }
+
+    /// The first of these maps that fits an element. `word` is the word at a path of it.
+    fn of(maps: &'static [ElementMap], word: &dyn Fn(&str) -> Option<String>) -> Option<&'static ElementMap> {
+        maps.iter().find(|map| map.words().iter().all(|(path, value)| word(path).as_deref() == Some(value)))
+    }
 }
 
 /// How a text with marks becomes events, and how events become that text.

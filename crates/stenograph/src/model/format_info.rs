@@ -1,7 +1,7 @@
 //! The static description of a format: its names, its locations, and tables of words and paths. Events refer to it, so that
 //! every feature can look up the words of the format that a record comes from.
 
-use super::{CallWords, Kind, SessionWords, UsageWords};
+use super::{CallWords, DatabaseTables, Kind, SessionWords, UsageWords};
 use crate::frame::Framing;
 
 /// The static description of a format.
@@ -24,6 +24,8 @@ pub struct FormatInfo {
     /// leading dot. A pattern also matches compressed files, which have `.gz` or `.zst` after the name. The first matching
     /// pattern counts.
     pub homes: &'static [&'static str],
+    /// The tables of the database in which the agent keeps its sessions. The homes are then those of databases.
+    pub database: Option<DatabaseTables>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
@@ -95,6 +97,7 @@ impl FormatInfo {
         framing: Framing::Lines,
         extension: "",
         homes: &[],
+        database: None,
         resume: None,
         retention_days: None,
         spec: "",

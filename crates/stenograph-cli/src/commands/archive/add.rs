@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stenograph::json::Draft;
 use stenograph_store::Warning;
 use stenograph_store::archive_sources::{ArchiveReport, archive_files};
+use stenograph_store::databases;
 use stenograph_store::discover::{FoundFile, Places, Stat, discover, path_hints};
 use stenograph_store::index::Store;
 
@@ -73,7 +74,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 
 /// Finds the sources at a path: the file itself, or everything below a folder.
 fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Warning>, CommandError> {
-    let whole = std::fs::canonicalize(path).map_err(|error| {
+    let whole = databases::canonical(path).map_err(|error| {
         CommandError::new(format!("{}: cannot read: {error}", path.display()))
             .hint("check the spelling; without a path, steno archive add looks where agents write")
     })?;
@@ -82,7 +83,7 @@ fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Wa
         places.excluded.push(store.folder().to_owned());
         return Ok(discover(&places, &mut |file| found.push(file)));
     }
-    if !whole.is_file() {
+    if !whole.is_file() && !databases::is_conversation(&whole) {
         return Err(CommandError::new(format!("{}: not a regular file", path.display()))
             .hint("write the output of a pipe to a file first"));
     }

@@ -2,6 +2,7 @@
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{CopyInfo, VersionInfo};
+use stenograph_store::databases;
 
 use super::{archive, print_warnings};
 use crate::clock;
@@ -88,7 +89,7 @@ fn cells(copy: &CopyInfo, now: i64, width: usize) -> [String; 6] {
         true => harmless_line(text).chars().take(PREFIX_LENGTH).collect(),
         false => short(text),
     };
-    let gone = if copy.path.exists() { "" } else { "[gone] " };
+    let gone = if databases::is_there(&copy.path) { "" } else { "[gone] " };
     [
         copy.label.session.as_deref().map_or("-".to_owned(), name),
         short(&copy.label.format),
@@ -106,7 +107,7 @@ fn json(copy: &CopyInfo) -> String {
     draft.set_str("format", &copy.label.format);
     draft.set_opt("session", copy.label.session.as_deref());
     draft.set_number("length", Some(copy.length));
-    draft.set("gone", (!copy.path.exists()).to_string());
+    draft.set("gone", (!databases::is_there(&copy.path)).to_string());
     draft.set_opt("first", clock::iso(Some(copy.first_ms)).as_deref());
     draft.set_opt("last", clock::iso(Some(copy.last_ms)).as_deref());
     let version = |version: &VersionInfo| {

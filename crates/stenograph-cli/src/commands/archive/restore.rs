@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, CopyInfo, IfExists, SourceCheck, WhichVersion};
+use stenograph_store::databases;
 use stenograph_store::files::{Disk, create_folder_durably};
 
 use super::{archive, copies_named};
@@ -103,6 +104,14 @@ fn destinations(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Dest
     let shared = shared_folder(&copies);
     let destination = |copy: CopyInfo| {
         let to = match output {
+            // Only the agent writes to its database: the rows go to a file in the present folder.
+            _ if let Some((_, name)) = databases::split(&copy.path)
+                && output.is_none_or(|output| !is_one || output.is_dir() || ends_as_folder(output)) =>
+            {
+                let is_plain = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
+                let name: String = name.chars().map(|char| if is_plain(char) { char } else { '_' }).collect();
+                output.unwrap_or(Path::new("")).join(format!("{name}.jsonl"))
+            }
             None => copy.path.clone(),
             Some(output) if is_one && !output.is_dir() && !ends_as_folder(output) => output.to_owned(),
             Some(output) => {

@@ -403,6 +403,16 @@ impl Catalogue {
         })
     }
 
+    /// Records that all conversations of a database in this state are indexed.
+    pub(crate) fn put_database(&self, path: &Path, stamp: &FileStamp, seen: i64) -> Result<(), Error> {
+        self.query(|connection| {
+            let sql = "INSERT OR REPLACE INTO databases VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let (device, inode) = (to_signed(stamp.device), to_signed(stamp.inode));
+            let values = params![path_bytes(path), device, inode, to_signed(stamp.size), stamp.changed, seen];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        })
+    }
+
     /// Commits the batch under this number. If nothing was changed since the catalogue was opened, its file stays as it is.
     pub fn commit(&self, number: u64) -> Result<(), Error> {
         self.query(|connection| {

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// The version of the tables and of the documents in the text index. Increment it with every change to either.
-pub const VERSION: i64 = 17;
+pub const VERSION: i64 = 18;
 
 /// All of this can be derived again from the sources and the archive.
 const TABLES: &str = "
@@ -54,6 +54,11 @@ CREATE TABLE statuses (source INTEGER PRIMARY KEY REFERENCES sources ON DELETE C
 
 -- Files that are not transcripts: checking one again costs a stat.
 CREATE TABLE non_transcripts (path BLOB PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, expected TEXT) STRICT, WITHOUT ROWID;
+
+-- Databases of agents: if one is unchanged, all of its members are, as they were when a run read it to its end.
+CREATE TABLE databases (
+  path BLOB PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL,
+  seen INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 -- Document groups of events that only an earlier version of a source has, which the archive keeps.
 CREATE TABLE earlier (

@@ -89,6 +89,9 @@ impl DocGroups {
     }
 }
 
+/// The state of each database when all of its conversations were indexed, and the time of that run.
+pub(crate) type SavedDatabases = HashMap<PathBuf, (FileStamp, i64)>;
+
 /// A known file as it was last seen.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownFile {
@@ -238,6 +241,24 @@ impl Catalogue {
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
                 Ok((path, (to_unsigned(row.get(1)?), row.get(2)?)))
+            };
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// The databases whose conversations are indexed, with their state and the time of the run.
+    pub(crate) fn databases(&self) -> Result<SavedDatabases, Error> {
+        self.query(|connection| {
+            let sql = "SELECT path, device, inode, size, changed, seen FROM databases";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                let stamp = FileStamp {
+                    device: to_unsigned(row.get(1)?),
+                    inode: to_unsigned(row.get(2)?),
+                    size: to_unsigned(row.get(3)?),
+                    changed: row.get(4)?,
+                };
+                Ok((path_of(row.get_ref(0)?.as_bytes().unwrap_or_default()), (stamp, row.get(5)?)))
             };
             statement.query_map([], read)?.collect()
         })

@@ -13,6 +13,7 @@ use stenograph::read::{Reading, Sink};
 
 use super::load::{EntryDetail, SINGLES_MAX};
 use super::{Hit, Searcher, Store};
+use crate::databases;
 use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::discover::Stat;
 use crate::index::archive_worker::{ArchiveReader, copy_of};
@@ -165,7 +166,7 @@ fn is_as_indexed(row: &SourceRow) -> bool {
     let Ok(stamp) = Stat::of(&row.path).map(FileStamp::from) else { return false };
     let is_same =
         |mut file: File| change::detect(row, &mut file, &stamp).is_ok_and(|change| change != SourceChange::Rewritten);
-    stamp == row.stamp || File::open(&row.path).is_ok_and(is_same)
+    stamp == row.stamp || databases::open_file(&row.path).is_ok_and(is_same)
 }
 
 /// Collects the matching events of a source.

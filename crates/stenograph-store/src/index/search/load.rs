@@ -2,7 +2,6 @@
 //! archived copy is read, and a hit that is not archived is reported as unavailable.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::evidence::nested_events;
@@ -12,6 +11,7 @@ use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
 
 use super::{Hit, Searcher};
+use crate::databases;
 use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::index::archive_worker::{ArchiveReader, copy_of};
 use crate::index::catalogue::{SourceId, SourceRow};
@@ -98,7 +98,7 @@ impl Searcher {
         wanted: &[(usize, &Hit)],
         each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
-        let mut file = File::open(&row.path);
+        let mut file = databases::open_file(&row.path);
         for (at, hit) in wanted {
             let mut found = RecordHitFinder { wanted: Some(hit), each, at: *at, is_found: false };
             let from_file = file.as_mut().map_err(|error| error.kind()).and_then(|file| {
@@ -175,7 +175,7 @@ impl Searcher {
         }
         let unavailable = match problem {
             _ if copy == CopyState::Damaged => Unavailable::Damaged,
-            Some(crate::Problem::Missing) => Unavailable::Gone,
+            Some(crate::Problem::Missing | crate::Problem::NoSuchConversation) => Unavailable::Gone,
             Some(_) => Unavailable::Unreadable,
             None => Unavailable::Changed,
         };

@@ -17,6 +17,7 @@ use tantivy::{Order as Direction, Term};
 
 use super::{Columns, Hit, Searcher, engine_error};
 use crate::Error;
+use crate::databases;
 use crate::discover::Stat;
 use crate::index::catalogue::{FileStamp, SourceRow};
 use crate::index::change::{self, SourceChange};
@@ -58,7 +59,7 @@ impl Searcher {
 
 /// The file of a source, if it still begins with what was indexed.
 fn unchanged(row: &SourceRow) -> Option<File> {
-    let mut file = File::open(&row.path).ok()?;
+    let mut file = databases::open_file(&row.path).ok()?;
     let now = FileStamp::from(Stat::of(&row.path).ok()?);
     let change = change::detect(row, &mut file, &now).ok()?;
     (change != SourceChange::Rewritten).then_some(file)

@@ -121,7 +121,7 @@ static ANSWER: RecordMap = RecordMap {
         cache_read: &["tokens.cached"],
         reasoning: &["tokens.thoughts"],
         input_has: InputHas::Cache,
-        output_has: OutputHas::NoReasoning,
+        output_has: OutputHas::NoThinking,
         ..UsageMap::NONE
     }),
     parts: &[

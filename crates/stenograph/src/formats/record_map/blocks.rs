@@ -1,14 +1,16 @@
-//! Lists of content: Anthropic's blocks, the parts of Google's Gemini API, and lists of earlier messages.
+//! Lists of content: Anthropic's blocks, the parts of Google's Gemini API, elements that a table describes, and lists of earlier
+//! messages.
 
 use std::borrow::Cow;
 
 use super::fields::{Values, is_taken, peek_at, take_at};
 use super::read::{TakenPart, content, full_text, piece, take_call, take_list, take_result};
 use super::write::{element_extra, piece_json, put_call, put_content, put_result};
-use super::{CallMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
+use super::{CallMap, ElementMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
 use crate::formats::anthropic;
 use crate::json::{Object, items, word};
 use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind, Role};
+use crate::text::Text;
 
 /// Something in a list: an event with its extra fields, or a piece of a message.
 type Block<'a> = Result<(Body<'a>, ExtraFields<'a>), Piece<'a>>;
@@ -58,6 +60,21 @@ pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: 
             take_result(&map, &mut object)
         }
         _ => None,
+    };
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
+}
+
+/// An element that a table describes.
+pub fn mapped_block<'a>(raw: &'a str, maps: &'static [ElementMap]) -> Block<'a> {
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
+    let words = |path: &str| peek_at(&object, path).and_then(|raw| word(&raw).map(Cow::into_owned));
+    let body = match ElementMap::of(maps, &words) {
+        Some(ElementMap::Thinking(_, path)) => {
+            take_at(&mut object, path, Text::from_json).map(|text| Body::Thinking { content: Content::Text(text) })
+        }
+        Some(ElementMap::Call(_, map)) => take_call(map, &mut object),
+        Some(ElementMap::Result(_, map)) => take_result(map, &mut object),
+        None => None,
     };
     body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
 }
@@ -178,15 +195,14 @@ pub fn put_parts(
     }
 }
 
-/// Writes Anthropic's blocks.
+/// Writes a list of blocks. `put` writes the fields of an event that is one block.
 pub fn put_blocks(
     path: &'static str,
-    texts: &'static [&'static str],
-    error: ErrorAt,
     origin: &str,
     events: &[Event<'_>],
     extra: &ExtraFields<'_>,
     out: &mut Values,
+    put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
     if let [Event { body, .. }] = events
         && let Some(Content::Text(text)) = body.content()
@@ -197,20 +213,10 @@ pub fn put_blocks(
     let mut blocks = Vec::new();
     for event in events {
         let extra = element_extra(event, origin, path).unwrap_or_default();
-        let mut values = Values::default();
         match &event.body {
-            Body::Thinking { content } => {
-                put_content("thinking", TEXT, Some(content), &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolCall { .. } => {
-                let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
-                put_call(&map, event, &extra, &mut values);
-                blocks.push(values.render(&extra));
-            }
-            Body::ToolResult { .. } => {
-                let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
-                put_result(&map, event, &extra, &mut values);
+            Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+                let mut values = Values::default();
+                put(event, &extra, &mut values);
                 blocks.push(values.render(&extra));
             }
             Body::Message { content: Content::Pieces(pieces), .. }
@@ -229,5 +235,40 @@ pub fn put_blocks(
     }
     if !blocks.is_empty() || is_taken(extra, path) {
         out.put(path, format!("[{}]", blocks.join(",")));
+    }
+}
+
+/// The fields of one of Anthropic's blocks.
+pub fn put_anthropic_block(
+    texts: &'static [&'static str],
+    error: ErrorAt,
+    event: &Event<'_>,
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    match &event.body {
+        Body::Thinking { content } => put_content("thinking", TEXT, Some(content), extra, out),
+        Body::ToolCall { .. } => {
+            let map = CallMap { id: "id", name: "name", input: InputAt::Json("input") };
+            put_call(&map, event, extra, out);
+        }
+        Body::ToolResult { .. } => {
+            let map = ResultMap { call: "tool_use_id", name: "name", content: "content", texts, error };
+            put_result(&map, event, extra, out);
+        }
+        _ => {}
+    }
+}
+
+/// The fields of an element of a list.
+pub fn put_mapped_block(maps: &'static [ElementMap], event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
+    let words = |path: &str| extra.word_at(path).map(Cow::into_owned);
+    match (ElementMap::of(maps, &words), &event.body) {
+        (Some(ElementMap::Thinking(_, path)), Body::Thinking { content }) => {
+            put_content(path, TEXT, Some(content), extra, out);
+        }
+        (Some(ElementMap::Call(_, map)), _) => put_call(map, event, extra, out),
+        (Some(ElementMap::Result(_, map)), _) => put_result(map, event, extra, out),
+        _ => {}
     }
 }

@@ -177,9 +177,9 @@ pub fn take_usage(map: &UsageMap, object: &mut Object<'_>) -> Option<Usage> {
         }
     };
     let output = match map.output_has {
-        OutputHas::Reasoning => output,
-        OutputHas::NoReasoning => match output {
-            Some(answer) => Some(answer.checked_add(reasoning.unwrap_or(0))?),
+        OutputHas::Thinking => output,
+        OutputHas::NoThinking => match output {
+            Some(output) => Some(output.checked_add(reasoning.unwrap_or(0))?),
             None => None,
         },
     };
@@ -202,8 +202,8 @@ pub fn put_usage(map: &UsageMap, event: &Event<'_>, extra: &ExtraFields<'_>, out
         InputHas::Cache => usage.input.map(all),
     };
     let output = match map.output_has {
-        OutputHas::Reasoning => usage.output,
-        OutputHas::NoReasoning => usage.output.map(|all| all.saturating_sub(usage.reasoning.unwrap_or(0))),
+        OutputHas::Thinking => usage.output,
+        OutputHas::NoThinking => usage.output.map(|output| output.saturating_sub(usage.reasoning.unwrap_or(0))),
     };
     let counts = [input, output, usage.cache_read, usage.cache_write, usage.reasoning];
     let spelled = counts.map(|count| count.map(|count| count.to_string()));

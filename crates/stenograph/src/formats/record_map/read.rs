@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::blocks::{anthropic_block, google_part, take_history};
+use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
 use super::fields::{peek_at, take_at, take_fields, take_usage};
 use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
 use crate::formats::anthropic;
@@ -107,6 +107,7 @@ impl RecordMap {
             PartMap::Content(path, _)
             | PartMap::Blocks(path, ..)
             | PartMap::Parts(path, _)
+            | PartMap::List(path, _)
             | PartMap::Marked(path, _) => peek_at(object, path).is_some_and(|raw| is_empty(&raw)),
             _ => false,
         };
@@ -151,6 +152,18 @@ impl RecordMap {
                 take_list(path, object, parts, |element| Some(vec![take_call(map, element)?]));
             }
             PartMap::Result(map) => take_result(map, object).into_iter().for_each(push),
+            PartMap::Answer(map, own) => {
+                let Some(mut body) = take_result(map, object) else { return };
+                let asked = parts.iter().rev().find_map(|part| match &part.body {
+                    Body::ToolCall { call, .. } => call.clone(),
+                    _ => None,
+                });
+                if let Body::ToolResult { call, .. } = &mut body {
+                    *call = asked;
+                }
+                let element = take_at(object, own, Object::parse).map(|fields| (*own, fields.into_extra()));
+                parts.push(TakenPart { body, element, restates: false });
+            }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| Some(vec![take_result(map, element)?]));
             }
@@ -161,6 +174,7 @@ impl RecordMap {
                 self.take_blocks(path, object, parts, &|raw| anthropic_block(raw, texts, *error));
             }
             PartMap::Parts(path, _) => self.take_blocks(path, object, parts, &google_part),
+            PartMap::List(path, maps) => self.take_blocks(path, object, parts, &|raw| mapped_block(raw, maps)),
             PartMap::History(path, map) => take_history(path, map, object, parts),
             PartMap::Marked(path, marked) => {
                 let Some(text) = take_at(object, path, full_text) else { return };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::blocks::{put_blocks, put_history, put_parts};
+use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
 use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
@@ -75,6 +75,14 @@ impl RecordMap {
                     put_result(map, event, extra, out);
                 }
             }
+            PartMap::Answer(map, own) => {
+                if let Some(event) = events.iter().find(|event| matches!(event.body, Body::ToolResult { .. })) {
+                    put_result(map, event, extra, out);
+                    if is_taken(extra, own) {
+                        out.put(own, Values::default().render(&element_extra(event, origin, own).unwrap_or_default()));
+                    }
+                }
+            }
             PartMap::Results(path, map) => {
                 let results = events.iter().filter(|event| matches!(event.body, Body::ToolResult { .. }));
                 put_list(path, origin, results, out, &|event, extra, values| put_result(map, event, extra, values));
@@ -82,7 +90,16 @@ impl RecordMap {
             PartMap::CallsWithResults(path, call, result) => {
                 put_calls_with_results(path, call, result, origin, events, out);
             }
-            PartMap::Blocks(path, texts, error) => put_blocks(path, texts, *error, origin, events, extra, out),
+            PartMap::Blocks(path, texts, error) => {
+                put_blocks(path, origin, events, extra, out, &|event, extra, values| {
+                    put_anthropic_block(texts, *error, event, extra, values);
+                });
+            }
+            PartMap::List(path, maps) => {
+                put_blocks(path, origin, events, extra, out, &|event, extra, values| {
+                    put_mapped_block(maps, event, extra, values);
+                });
+            }
             PartMap::Parts(path, form) => put_parts(path, *form, origin, events, extra, out),
             PartMap::History(path, map) => put_history(path, map, origin, events, out),
             PartMap::Marked(path, marked) => {
@@ -125,7 +142,10 @@ impl RecordMap {
     /// Whether an event came from an element of a list of this record.
     fn is_element(&self, event: &Event<'_>, origin: &str) -> bool {
         self.parts.iter().any(|part| match part {
-            PartMap::Blocks(path, ..) | PartMap::Parts(path, _) | PartMap::History(path, _) => {
+            PartMap::Blocks(path, ..)
+            | PartMap::Parts(path, _)
+            | PartMap::List(path, _)
+            | PartMap::History(path, _) => {
                 element_extra(event, origin, path).is_some()
             }
             _ => false,

@@ -1,0 +1,257 @@
+//! Conversations inside SQLite databases. A conversation is a source like a file; its path is that of the database, `#`, and its
+//! id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases of agents. It never writes to one.
+
+mod rows;
+mod sqlite;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use crate::discover::{FileId, FoundFile, Stat, path_hints};
+use crate::error::{Error, Problem};
+use crate::index::catalogue::{FileStamp, Gone, KnownFile, SavedDatabases};
+use crate::index::change::is_unchanged;
+use crate::output::Spool;
+use crate::tail::Warning;
+use sqlite::Database;
+
+/// The sign between the path of a database and the name of a conversation.
+const SEPARATOR: char = '#';
+
+/// The extensions of databases.
+pub(crate) const EXTENSIONS: [&str; 3] = ["db", "sqlite", "sqlite3"];
+
+/// A conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseConversation {
+    /// Its name, which identifies it in the database.
+    pub name: String,
+    /// The title of its conversation, if the database states one.
+    pub title: Option<String>,
+    /// When it changed last, in nanoseconds since 1970. The digits below a millisecond are a checksum: every change of the
+    /// conversation changes this number.
+    pub changed_ns: i64,
+    /// About how many bytes it has.
+    pub size: u64,
+}
+
+/// Opens the database at a path; `None` if it is no database with conversations of a known format.
+fn open(path: &Path) -> Result<Option<Database>, Error> {
+    let expected = path_hints(path).format.filter(|format| format.info().database.is_some());
+    let mut file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    match is_database(&mut file) {
+        true => Database::open(path, expected),
+        false if expected.is_some() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) => {
+            Err(Error::about(path, Problem::NoDatabase))
+        }
+        false => Ok(None),
+    }
+}
+
+/// Whether an open file begins like a database.
+fn is_database(file: &mut File) -> bool {
+    let mut first = Vec::new();
+    // Reading a pipe would take its first bytes.
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    let read = file.rewind().and_then(|()| file.take(16).read_to_end(&mut first)).and_then(|_| file.rewind());
+    read.is_ok() && first == b"SQLite format 3\0"
+}
+
+/// The database and the name of the conversation that a path means; `None` if it is an ordinary path. No file is accessed.
+pub fn split(path: &Path) -> Option<(&Path, &str)> {
+    let text = path.to_str()?;
+    text.match_indices(SEPARATOR).find_map(|(at, _)| {
+        let (database, name) = (text.get(..at)?, text.get(at + 1..)?);
+        let ending = Path::new(database).extension()?.to_str()?;
+        (EXTENSIONS.contains(&ending) && !name.is_empty()).then_some((Path::new(database), name))
+    })
+}
+
+/// The path of a conversation.
+pub fn conversation_path(database: &Path, name: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(SEPARATOR.to_string());
+    path.push(name);
+    PathBuf::from(path)
+}
+
+/// The same path with the links in it resolved, as [`fs::canonicalize`] gives it.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    match conversation_of(path) {
+        Some((database, name)) => Ok(conversation_path(&fs::canonicalize(database)?, name)),
+        None => fs::canonicalize(path),
+    }
+}
+
+/// Like [`split`], if no file has this path and the database exists.
+fn conversation_of(path: &Path) -> Option<(&Path, &str)> {
+    split(path).filter(|(database, _)| database.is_file() && path.symlink_metadata().is_err())
+}
+
+/// Whether a path is that of a conversation.
+pub fn is_conversation(path: &Path) -> bool {
+    conversation_of(path).is_some()
+}
+
+/// Whether a path is that of a database or of a conversation of one, which only an agent changes.
+pub(crate) fn is_inside(path: &Path) -> bool {
+    is_conversation(path) || File::open(path).is_ok_and(|mut file| is_database(&mut file))
+}
+
+/// Whether a path is that of a file, a folder or a link, or of a conversation whose database exists.
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok() || is_conversation(path)
+}
+
+/// Whether a database exists and has no conversation of this name any more. A database that cannot be read proves nothing.
+pub(crate) fn is_gone(path: &Path) -> bool {
+    let Some((database, name)) = conversation_of(path) else { return true };
+    let found = open(database).and_then(|database| database.map_or(Ok(None), |database| database.conversation(name)));
+    matches!(found, Ok(None))
+}
+
+/// Opens a file, or the current bytes of a conversation in a temporary file that has no name.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    match open_conversation(path)? {
+        Some((file, _)) => Ok(file),
+        None => File::open(path),
+    }
+}
+
+/// Opens a conversation in a temporary file that has no name, with its exact stat. `None` if the path is not that of a conversation.
+pub(crate) fn open_conversation(path: &Path) -> io::Result<Option<(File, Stat)>> {
+    let Some((database, name)) = conversation_of(path) else { return Ok(None) };
+    let missing = || io::Error::from(Error::about(path, Problem::NoSuchConversation));
+    let id = FileId::of(database, &fs::metadata(database)?);
+    let database = open(database)?.ok_or_else(missing)?;
+    // The stat is the older one: if the conversation changes meanwhile, it is read again later.
+    let found = database.conversation(name)?.ok_or_else(missing)?;
+    let mut spool = Spool::new()?;
+    database.copy(name, &mut spool)?;
+    let mut file = spool.into_file()?;
+    file.rewind()?;
+    let size = file.metadata()?.len();
+    Ok(Some((file, Stat { size, ..conversation_stat(id, &found) })))
+}
+
+/// The path to read instead of a database: that of its only conversation. `None` if the open file is not a database.
+pub(crate) fn only_conversation(path: &Path, file: &mut File) -> Result<Option<PathBuf>, Error> {
+    if !is_database(file) {
+        return Ok(None);
+    }
+    let Some(database) = open(path)? else { return Ok(None) };
+    match database.conversations()?.as_slice() {
+        [only] => Ok(Some(conversation_path(path, &only.name))),
+        [] => Err(Error::about(path, Problem::NoConversations)),
+        several => Err(Error::about(path, Problem::Conversations { count: several.len() as u64 })),
+    }
+}
+
+/// The conversations of a database, the last changed first; `None` if the file is not a database of a known format.
+pub fn conversations(path: &Path) -> Result<Option<Vec<DatabaseConversation>>, Error> {
+    let Some(database) = open(path)? else { return Ok(None) };
+    let mut found = database.conversations()?;
+    found.sort_by(|one, other| (other.changed_ns, &one.name).cmp(&(one.changed_ns, &other.name)));
+    Ok(Some(found))
+}
+
+/// Whether the file at a path may be a database. Only its name is looked at.
+pub(crate) fn may_be(path: &Path) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| EXTENSIONS.contains(&ending))
+}
+
+/// The state of a database, which every change of a conversation changes: that of the file and of its write-ahead log together.
+fn state(found: &FoundFile) -> Stat {
+    let mut log = found.path.as_os_str().to_owned();
+    log.push("-wal");
+    match Stat::of(Path::new(&log)) {
+        Ok(log) => Stat {
+            size: found.stat.size + log.size,
+            modified_ns: found.stat.modified_ns.max(log.modified_ns),
+            ..found.stat
+        },
+        Err(_) => found.stat,
+    }
+}
+
+/// The conversations of a database that was found.
+pub(crate) struct FoundConversations {
+    /// The conversations, as files.
+    pub files: Vec<FoundFile>,
+    /// The state of the database, if it is not the one that the index knows.
+    pub changed: Option<FileStamp>,
+}
+
+/// The conversations of a database that was found; `None` if it is not a database. `saved` and `known` are what the index knows: a
+/// database that is unchanged since is not opened.
+pub(crate) fn found_in(
+    found: &FoundFile,
+    saved: &SavedDatabases,
+    known: &HashMap<PathBuf, KnownFile>,
+) -> Result<Option<FoundConversations>, Error> {
+    if !may_be(&found.path) {
+        return Ok(None);
+    }
+    let known_file = |path: PathBuf, stamp: FileStamp| {
+        let id = FileId { device: stamp.device, inode: stamp.inode };
+        let stat = Stat { id, size: stamp.size, modified_ns: stamp.changed };
+        FoundFile { hints: path_hints(&path), stat, path }
+    };
+    let state = FileStamp::from(state(found));
+    if saved.get(&found.path).is_some_and(|(before, seen)| is_unchanged(before, *seen, &state)) {
+        let is_inside = |path: &Path| split(path).is_some_and(|(database, _)| database == found.path);
+        let inside = known.iter().filter(|(path, known)| known.gone == Gone::There && is_inside(path));
+        let mut files: Vec<FoundFile> = inside.map(|(path, known)| known_file(path.clone(), known.stamp)).collect();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        return Ok(Some(FoundConversations { files, changed: None }));
+    }
+    let Some(inside) = conversations(&found.path)? else { return Ok(None) };
+    let file = |conversation: DatabaseConversation| {
+        let path = conversation_path(&found.path, &conversation.name);
+        let stamp = FileStamp::from(conversation_stat(found.stat.id, &conversation));
+        // An unchanged conversation still has its size.
+        let before = known.get(&path).map(|known| known.stamp);
+        let same = before.filter(|before| FileStamp { size: stamp.size, ..*before } == stamp);
+        known_file(path, same.unwrap_or(stamp))
+    };
+    Ok(Some(FoundConversations { files: inside.into_iter().map(file).collect(), changed: Some(state) }))
+}
+
+/// The same files, with the conversations of databases instead of the databases.
+pub(crate) fn expanded(
+    found: Vec<FoundFile>,
+    saved: &SavedDatabases,
+    known: &HashMap<PathBuf, KnownFile>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<FoundFile> {
+    let mut all = Vec::with_capacity(found.len());
+    for file in found {
+        match found_in(&file, saved, known) {
+            Ok(Some(inside)) => all.extend(inside.files),
+            Ok(None) => all.push(file),
+            Err(error) => warnings.push(Warning::new(&file.path, error.to_string())),
+        }
+    }
+    all
+}
+
+fn conversation_stat(database: FileId, conversation: &DatabaseConversation) -> Stat {
+    let name = xxhash_rust::xxh3::xxh3_64_with_seed(conversation.name.as_bytes(), database.inode);
+    let id = FileId { device: database.device, inode: name };
+    Stat { id, size: conversation.size, modified_ns: conversation.changed_ns }
+}
+
+/// The exact stat of a conversation. Its bytes are read to count them.
+pub(crate) fn stat(path: &Path) -> io::Result<Option<Stat>> {
+    Ok(open_conversation(path)?.map(|(_, stat)| stat))
+}
+
+/// A time of change from a time in milliseconds and everything by which versions of a conversation differ.
+fn changed_ns(millis: i64, version: &[u8]) -> i64 {
+    let checksum = xxhash_rust::xxh3::xxh3_64(version) % 1_000_000;
+    millis.saturating_mul(1_000_000).saturating_add(i64::try_from(checksum).unwrap_or(0))
+}

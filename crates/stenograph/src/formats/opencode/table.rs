@@ -1,0 +1,142 @@
+//! The rows of OpenCode's tables. These are tables only.
+
+use crate::formats::record_map::{
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, OutputHas, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, UsageMap, Words,
+};
+use crate::json::Object;
+use crate::model::Role;
+
+pub(super) static MAPPED: MappedFormat = MappedFormat { info: &super::INFO, map_of, kind: "table" };
+
+fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+    let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
+    match word("table")?.as_str() {
+        "session" => Some(&SESSION),
+        "message" if is("data.role", "user") => Some(&QUESTION),
+        "message" if is("data.role", "assistant") && word("data.error.name").is_some() => Some(&FAILED_ANSWER),
+        "message" if is("data.role", "assistant") => Some(&ANSWER),
+        "part" => Some(part(word)),
+        "todo" => Some(&TODO),
+        "message" | "session_message" => Some(&UNKNOWN),
+        _ => None,
+    }
+}
+
+fn part(word: &Words<'_>) -> &'static RecordMap {
+    let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
+    match word("data.type").as_deref() {
+        Some("text") if is("message.role", "user") => &USER_TEXT,
+        Some("text") if is("message.role", "assistant") => &ASSISTANT_TEXT,
+        Some("reasoning") => &REASONING,
+        Some("tool") if is("data.state.status", "completed") => &DONE,
+        Some("tool") if is("data.state.status", "error") => &FAILED,
+        Some("tool") => &CALLED,
+        Some("retry") => &RETRY,
+        Some("compaction") => &COMPACTION,
+        Some("subtask") => &SUBTASK,
+        Some("agent" | "file" | "patch" | "snapshot" | "step-start" | "step-finish") => &FACT,
+        _ => &UNKNOWN_PART,
+    }
+}
+
+/// Whether an object is a row of one of the tables with messages.
+pub(super) fn is_row(object: &Object<'_>) -> bool {
+    matches!(object.peek_str("table").as_deref(), Some("message" | "part"))
+        && ["id", "session_id", "time_created", "time_updated", "data"].iter().all(|key| object.has(key))
+}
+
+const SESSION_ID: (RecordField, &str) = (RecordField::Session, "session_id");
+const CREATED: (RecordField, &str) = (RecordField::Millis, "time_created");
+
+static SESSION: RecordMap = RecordMap {
+    fields: &[
+        (RecordField::Session, "id"),
+        CREATED,
+        (RecordField::Cwd, "directory"),
+        (RecordField::Version, "version"),
+        (RecordField::Model, "model.id"),
+    ],
+    parts: &[PartMap::Stated("session"), PartMap::Fact("title", "title", &[])],
+    ..RecordMap::NONE
+};
+
+static QUESTION: RecordMap = RecordMap {
+    fields: &[SESSION_ID, CREATED, (RecordField::Group, "id")],
+    parts: &[PartMap::Stated("message")],
+    ..RecordMap::NONE
+};
+
+/// One model call. Its parts state its text; `step-finish` repeats its usage.
+const CALLED_MODEL: RecordMap = RecordMap {
+    fields: &[
+        SESSION_ID,
+        CREATED,
+        (RecordField::Group, "id"),
+        (RecordField::Model, "data.modelID"),
+        (RecordField::Cwd, "data.path.cwd"),
+        (RecordField::StopReason, "data.finish"),
+    ],
+    usage: Some(UsageMap {
+        input: &["data.tokens.input"],
+        output: &["data.tokens.output"],
+        cache_read: &["data.tokens.cache.read"],
+        cache_write: &["data.tokens.cache.write"],
+        reasoning: &["data.tokens.reasoning"],
+        cost: &["data.cost"],
+        input_has: InputHas::NoCache,
+        output_has: OutputHas::NoThinking,
+    }),
+    parts: &[PartMap::Stated("answer")],
+    ..RecordMap::NONE
+};
+
+static ANSWER: RecordMap = CALLED_MODEL;
+static FAILED_ANSWER: RecordMap =
+    RecordMap { parts: &[PartMap::Stated("answer"), PartMap::Failed("", "data.error.data.message")], ..CALLED_MODEL };
+
+static TODO: RecordMap =
+    RecordMap { fields: &[SESSION_ID, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
+
+static UNKNOWN: RecordMap = RecordMap {
+    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED],
+    parts: &[PartMap::Unknown("table")],
+    ..RecordMap::NONE
+};
+
+const PART: RecordMap = RecordMap {
+    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED, (RecordField::Group, "message_id")],
+    ..RecordMap::NONE
+};
+
+static FACT: RecordMap = RecordMap { parts: &[PartMap::Named("data.type")], ..PART };
+static UNKNOWN_PART: RecordMap = RecordMap { parts: &[PartMap::Unknown("data.type")], ..PART };
+
+const SAID: RecordMap = RecordMap { parts: &[PartMap::Content("data.text", TEXT)], ..PART };
+static USER_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..SAID };
+static ASSISTANT_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..SAID };
+static REASONING: RecordMap = RecordMap { speaks: Speaks::Thinking, ..SAID };
+
+const CALL: PartMap =
+    PartMap::Call(CallMap { id: "data.callID", name: "data.tool", input: InputAt::Json("data.state.input") });
+
+const RESULT: ResultMap = ResultMap {
+    call: "",
+    name: "",
+    content: "data.state.output",
+    texts: TEXT,
+    error: ErrorAt::Word("data.state.status", &["error"], &["completed"]),
+};
+
+/// What the tool states about its result, such as an exit code.
+const DETAILS: &str = "data.state.metadata";
+
+static CALLED: RecordMap = RecordMap { parts: &[CALL], ..PART };
+static DONE: RecordMap = RecordMap { parts: &[CALL, PartMap::Answer(RESULT, DETAILS)], ..PART };
+static FAILED: RecordMap =
+    RecordMap { parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT }, DETAILS)], ..PART };
+
+static RETRY: RecordMap = RecordMap { parts: &[PartMap::Failed("data.error.name", "data.error.data.message")], ..PART };
+/// The agent asks for a summary, which the next answer is.
+static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("")], ..PART };
+static SUBTASK: RecordMap = RecordMap { parts: &[PartMap::Fact("subtask", "data.prompt", &[])], ..PART };

@@ -1,0 +1,61 @@
+//! The tables of a SQLite database in which an agent keeps its conversations. A program that opens databases gives each
+//! conversation as lines: one row per line, in the order that these tables state.
+//!
+//! A line is a JSON object: `table` with the name of the table, then the columns of the row in their order. A text that is a
+//! JSON object or array is embedded as it is spelled, any other text is a string; a number, and `null`, are themselves. Bytes
+//! are `{"$blob":"…"}` in base64. The line of a row below another row states first what it inherits from that one, in an
+//! object with the name of that one's table.
+
+/// The tables that hold conversations.
+#[derive(Clone, Copy, Debug)]
+pub struct DatabaseTables {
+    /// The table with one row per conversation, which is its first line.
+    pub session: SessionTable,
+    /// The tables with the rows of a conversation, one after the other.
+    pub rows: &'static [RowTable],
+}
+
+/// The table with one row per conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionTable {
+    /// Its name.
+    pub table: &'static str,
+    /// The column with the id of the conversation.
+    pub key: &'static str,
+    /// The column with its title.
+    pub title: &'static str,
+    /// The column with the time of its last change.
+    pub updated: &'static str,
+}
+
+/// A table with rows of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct RowTable {
+    /// Its name.
+    pub table: &'static str,
+    /// The column with the id of the conversation.
+    pub session: &'static str,
+    /// The columns that order the rows.
+    pub order: &'static [&'static str],
+    /// Whether every database has it. A table that came with a later version, or is gone with one, is not required.
+    pub is_required: bool,
+    /// The table whose rows follow each row of this one.
+    pub below: Option<LowerTable>,
+}
+
+/// A table whose rows belong to a row of another table. A row without such an upper row follows all others.
+#[derive(Clone, Copy, Debug)]
+pub struct LowerTable {
+    /// Its name.
+    pub table: &'static str,
+    /// The column with the id of the conversation.
+    pub session: &'static str,
+    /// The column with the key of the upper row.
+    pub upper: &'static str,
+    /// The column of the upper row with its key.
+    pub upper_key: &'static str,
+    /// The columns that order the rows.
+    pub order: &'static [&'static str],
+    /// What a row inherits from its upper row: a name, and the path in the line of that row.
+    pub inherits: &'static [(&'static str, &'static str)],
+}
