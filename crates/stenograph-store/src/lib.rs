@@ -8,7 +8,7 @@
 //! [`Recorder`] appends what an agent does, in one of the [`layouts`]; [`recover`](mod@recover) completes what a crash left.
 //! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
 //! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again;
-//! [`file_status`] states how a run is going; [`undo`] keeps what an
+//! [`file_status`] states how a run is going; [`placement`] puts a session where its agent finds it; [`undo`] keeps what an
 //! edit takes away. [`Error`] is the one error, with the place where it happened and a hint.
 
 pub mod archive;
@@ -36,6 +36,7 @@ pub mod log;
 pub mod member;
 mod output;
 pub mod peer_usage;
+pub mod placement;
 pub mod project;
 pub mod read;
 mod recorder;
