@@ -309,13 +309,14 @@ mod tests {
 
     #[test]
     fn hostile_ids_and_folders_have_no_place() {
+        let long = format!("/{}", "w".repeat(200));
         let machine = Machine::rooted("/home/mira".into());
         let format = Registry::built_in().named("claude-code").unwrap().info().placement.unwrap();
         let place = |id, folder| SessionPlace::of(&format, &machine, &PlacedSession { id, folder, now: &now() });
         assert_eq!(place("../../x", "/w"), Err(Unplaceable::BadId));
         assert_eq!(place("a/b", "/w"), Err(Unplaceable::BadId));
         assert_eq!(place("a", "w/../.."), Err(Unplaceable::RelativeFolder("w/../..".to_owned())));
-        assert_eq!(place("a", &format!("/{}", "w".repeat(200))), Err(Unplaceable::LongFolder));
+        assert_eq!(place("a", &long), Err(Unplaceable::LongFolder));
         assert!(place("a", "/../../etc").unwrap().path.starts_with("/home/mira"));
     }
 
