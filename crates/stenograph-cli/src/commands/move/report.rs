@@ -148,12 +148,12 @@ impl Moved {
         match self.kind {
             MoveKind::Placed => output.say(&format!("{from} to {to}: {events}")),
             MoveKind::Restored => {
-                output.say(&format!("{from} to {to}: the original is gone; restored from the embedded source"))
+                output.say(&format!("{from} to {to}: the original is gone; restored from the embedded source"));
             }
             MoveKind::Appended => output
                 .say(&format!("{from} to {to}: {} the new turns to the original", would("appended", "would append"))),
             MoveKind::Forked => {
-                output.say(&format!("{from} to {to}: both sessions have new turns, so this one becomes a fork"))
+                output.say(&format!("{from} to {to}: both sessions have new turns, so this one becomes a fork"));
             }
             MoveKind::Unchanged => output.say(&format!("{from} to {to}: the original has all its turns already")),
             MoveKind::Followed { fields } => {
