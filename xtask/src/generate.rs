@@ -146,6 +146,9 @@ fn section(format: &dyn Format, page: &mut String) {
     if let Some(resume) = info.resume {
         let _ = writeln!(page, "- Resumed with: `{resume}`");
     }
+    if let Some(placement) = &info.placement {
+        let _ = writeln!(page, "- `steno move` writes sessions to: `{}`", placement.path);
+    }
     if info.traits.pieces {
         let _ = writeln!(page, "- Can be read from any record on");
     }

@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow, diff,
-    export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, serve, show, status,
-    tail, trim, undo, usage,
+    export, find, formats, index, list, man, mark, r#move, pick, record, recover, redact, replay, resume, serve, show,
+    status, tail, trim, undo, usage,
 };
 use crate::output::ColourChoice;
 use crate::store::StoreArgs;
@@ -78,6 +78,7 @@ pub enum Verb {
     Redact(redact::Options),
     Check(check::Options),
     Convert(convert::Options),
+    Move(r#move::Options),
     Trim(trim::Options),
     Cut(cut::Options),
     Compact(compact::Options),
@@ -103,7 +104,7 @@ pub enum Verb {
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Look", &["list", "find", "show", "tail", "status", "audit", "diff", "usage", "replay", "resume", "pick"]),
     ("Share", &["export", "redact", "serve"]),
-    ("Files", &["check", "convert"]),
+    ("Files", &["check", "convert", "move"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
     ("Store", &["index", "archive", "mark"]),
     ("Record", &["record", "recover", "cassette"]),

@@ -71,6 +71,14 @@ pub fn agent() -> ArgValueCompleter {
     })
 }
 
+/// Completes the name of an agent that steno can move sessions to.
+pub fn target_agent() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let targets = FORMATS.iter().map(|format| format.info()).filter(|info| info.placement.is_some());
+        matching(current, targets.map(|info| info.agent.to_owned()))
+    })
+}
+
 /// Completes the name of a setting.
 pub fn setting() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| matching(current, SETTINGS.iter().map(|setting| setting.key.to_owned())))

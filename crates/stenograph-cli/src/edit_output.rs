@@ -262,6 +262,28 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
             }
             Ok(ExitStatus::Done)
         }
+        UndoOutcome::Removed => {
+            if json {
+                let draft = Draft::new().with("file", name.to_string()).with("undone", EditCommand::Move.name());
+                output.line(&harmless_json(&draft.with("removed", true).render(None)))?;
+            } else {
+                output.say(&format!("{name}: removed; steno move had written it"));
+            }
+            Ok(ExitStatus::Done)
+        }
+        UndoOutcome::MovedBack { path } => {
+            if json {
+                let draft = Draft::new().with("file", name.to_string()).with("undone", EditCommand::Move.name());
+                output.line(&harmless_json(&draft.with("moved_to", path.to_string_lossy()).render(None)))?;
+            } else {
+                output.say(&format!("{name}: moved back to {}, byte for byte as before", path.display()));
+            }
+            Ok(ExitStatus::Done)
+        }
+        UndoOutcome::Continued => {
+            Err(CommandError::new(format!("{name}: the session has new turns since it was moved; nothing was undone"))
+                .hint("move it back with steno move, or remove the file yourself"))
+        }
         UndoOutcome::AlreadyRestored => {
             if json {
                 output.line(&nothing_undone(path))?;

@@ -72,6 +72,8 @@ mod list;
 mod list_tree;
 #[path = "cli/mark.rs"]
 mod mark;
+#[path = "cli/moving.rs"]
+mod moving;
 #[path = "cli/nested.rs"]
 mod nested;
 #[path = "cli/newcomer.rs"]
@@ -86,6 +88,8 @@ mod readme;
 mod real;
 #[path = "cli/real_cassette.rs"]
 mod real_cassette;
+#[path = "cli/real_move.rs"]
+mod real_move;
 #[path = "cli/record.rs"]
 mod record;
 #[path = "cli/record_claude_events.rs"]

@@ -144,6 +144,12 @@ impl FileEdit {
         removed.map_err(|error| Error::at(undo, Problem::Unwritable, error))
     }
 
+    /// Removes the file itself, unless it changed.
+    pub(crate) fn remove_file(&self) -> Result<(), Error> {
+        self.refuse_changed()?;
+        self.remove(&self.path)
+    }
+
     /// Replaces the file with the new content without an undo file.
     pub(crate) fn restore(&self, output: EditOutput) -> Result<(), Error> {
         self.replace(output.file)

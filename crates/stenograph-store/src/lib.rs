@@ -8,8 +8,9 @@
 //! [`Recorder`] appends what an agent does, in one of the [`layouts`]; [`recover`](mod@recover) completes what a crash left.
 //! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
 //! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again;
-//! [`file_status`] states how a run is going; [`undo`] keeps what an
-//! edit takes away. [`databases`] opens conversations that an agent keeps in a database. [`Error`] is the one error, with the place where it happened and a hint.
+//! [`file_status`] states how a run is going; [`placement`] puts a session where its agent finds it; [`undo`] keeps what an
+//! edit takes away. [`databases`] opens conversations that an agent keeps in a database. [`Error`] is the one error, with
+//! the place where it happened and a hint.
 
 pub mod archive;
 pub mod archive_sources;
@@ -36,6 +37,7 @@ pub mod lock;
 pub mod log;
 mod output;
 pub mod peer_usage;
+pub mod placement;
 pub mod project;
 pub mod read;
 mod recorder;

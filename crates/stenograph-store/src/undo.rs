@@ -1,19 +1,22 @@
 //! Saves the content of a file before an edit, so that the file can be restored byte for byte. An undo file is one line of JSON
-//! that identifies the file before and after the edit, followed by the old content, compressed. This file does not know what
-//! was edited or why.
+//! that identifies the file before and after the edit, followed by the old content, compressed. A file that a move created has
+//! no content before; one that followed its folder has its old content in another folder. This file does not know what was
+//! edited or why.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::json::Draft;
 use stenograph::json::Object;
 
+use crate::confined::Confined;
 use crate::edit::{EditOutput, FileEdit, FileState, FileStateBuilder};
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, folder_of, resolve_links};
+use crate::files::{Disk, Files, create_folder_durably, folder_of, resolve_links};
 use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
@@ -33,6 +36,8 @@ pub enum EditCommand {
     Cut,
     /// `steno compact`.
     Compact,
+    /// `steno move`.
+    Move,
 }
 
 impl EditCommand {
@@ -42,11 +47,13 @@ impl EditCommand {
             EditCommand::Trim => "trim",
             EditCommand::Cut => "cut",
             EditCommand::Compact => "compact",
+            EditCommand::Move => "move",
         }
     }
 
     fn named(name: &str) -> Option<EditCommand> {
-        [EditCommand::Trim, EditCommand::Cut, EditCommand::Compact].into_iter().find(|command| command.name() == name)
+        const ALL: [EditCommand; 4] = [EditCommand::Trim, EditCommand::Cut, EditCommand::Compact, EditCommand::Move];
+        ALL.into_iter().find(|command| command.name() == name)
     }
 }
 
@@ -62,6 +69,15 @@ pub enum UndoOutcome {
         /// The command that had edited it.
         by: EditCommand,
     },
+    /// The file that a move created is removed.
+    Removed,
+    /// The file is in its old folder again, as it was before it followed its folder.
+    MovedBack {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The session went on after it was moved: undoing the move would lose its new turns.
+    Continued,
     /// The file already was as before the edit: the edit was never completed.
     AlreadyRestored,
     /// There is no undo file.
@@ -86,6 +102,52 @@ pub struct UndoStep<'a> {
     pub by: EditCommand,
 }
 
+/// Where the content of a file was before a move put the file in its place.
+#[derive(Clone, Copy, Debug)]
+pub enum MovedFile<'a> {
+    /// Nowhere: the move created the file.
+    Created,
+    /// In another folder beside the folder of the file, under the same name.
+    Followed {
+        /// The name of that folder.
+        folder: &'a str,
+        /// The content there.
+        before: &'a FileState,
+    },
+}
+
+/// Saves what is needed to undo a move that is about to put a file in its place. `before` is the old content, if there is any.
+/// Returns the path of the undo file.
+pub(crate) fn save_undo_of_move(
+    files: &Arc<dyn Files>,
+    file: &Path,
+    moved: &MovedFile<'_>,
+    after: &FileState,
+    before: &mut dyn Read,
+) -> Result<PathBuf, Error> {
+    let path = free_path(file)?;
+    let place = Place::Path(path.clone());
+    let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
+    let mut draft = Draft::new().with("steno_undo", VERSION).with("by", EditCommand::Move.name());
+    match moved {
+        MovedFile::Created => draft.set("before", "null"),
+        MovedFile::Followed { folder, before } => {
+            draft.set_str("folder", folder);
+            draft.nest("before", state_draft(before));
+        }
+    }
+    draft.nest("after", state_draft(after));
+    let mut out = NewFile::options().on(files).create(&path, [])?;
+    out.write_all((draft.render(None) + "\n").as_bytes()).map_err(unwritable)?;
+    zstd::stream::copy_encode(before, &mut out, 0).map_err(unwritable)?;
+    out.commit()?;
+    Ok(path)
+}
+
+fn state_draft(state: &FileState) -> Draft<'static> {
+    Draft::new().with("size", state.size).with("xxh3", &state.fingerprint)
+}
+
 /// Saves a file before an edit. `before` are its bytes, which must match the step. The file itself is not touched. Returns the
 /// path of the undo file, which lies beside the file itself and not beside a link to it.
 pub fn save_undo(file: &Path, step: &UndoStep<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
@@ -104,7 +166,7 @@ pub(crate) fn save_undo_on(
     // The undo file of an unfinished edit is useless: the file is still as it was.
     let unfinished = |path: &PathBuf| {
         let header = UndoHeader::open(path).ok().flatten();
-        header.is_some_and(|(header, _)| header.before == *step.before && header.after != *step.before)
+        header.is_some_and(|(header, _)| header.before.as_ref() == Some(step.before) && header.after != *step.before)
     };
     let (path, existing) = match newest_path(&file).filter(unfinished) {
         Some(path) => (path, Existing::Replaced),
@@ -137,10 +199,9 @@ pub(crate) fn save_undo_bytes(
 
 impl UndoStep<'_> {
     fn header_line(&self) -> String {
-        let state = |state: &FileState| Draft::new().with("size", state.size).with("xxh3", &state.fingerprint);
         let mut draft = Draft::new().with("steno_undo", VERSION).with("by", self.by.name());
-        draft.nest("before", state(self.before));
-        draft.nest("after", state(self.after));
+        draft.nest("before", state_draft(self.before));
+        draft.nest("after", state_draft(self.after));
         draft.render(None) + "\n"
     }
 }
@@ -174,9 +235,15 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
     // Another undo may have been faster.
     let Some(path) = newest_path(&real) else { return Ok(UndoOutcome::Nothing) };
     let Some((header, bytes)) = UndoHeader::open(&path)? else { return Ok(UndoOutcome::Damaged { path }) };
-    if header.before == *edit.before() && header.after != *edit.before() {
+    let Some(before) = header.before.clone().filter(|_| header.folder.is_none()) else {
+        return undo_placed(files, &edit, &path, &header, bytes);
+    };
+    if before == *edit.before() && header.after != *edit.before() {
         edit.remove(&path)?;
         return Ok(UndoOutcome::AlreadyRestored);
+    }
+    if header.by == EditCommand::Move && header.after != *edit.before() {
+        return Ok(UndoOutcome::Continued);
     }
     let place = Place::Path(file.to_owned());
     let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
@@ -185,7 +252,7 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
     };
     let mut out = edit.output()?;
     let mut restored = FingerprintingWriter { out: &mut out, state: FileStateBuilder::default(), last: None };
-    let limit = header.before.size + 1;
+    let limit = before.size + 1;
     let copied =
         zstd::stream::Decoder::with_buffer(bytes).and_then(|decoder| io::copy(&mut decoder.take(limit), &mut restored));
     if let Err(error) = &copied
@@ -194,7 +261,7 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
         return Err(Error::from_system(&place, Problem::Unwritable, io::Error::other(error.to_string())));
     }
     let (state, before_end) = (restored.state.state(), restored.last);
-    if copied.is_err() || state != header.before {
+    if copied.is_err() || state != before {
         return Ok(UndoOutcome::Damaged { path });
     }
     if !fits(after_end, before_end, &mut appended).map_err(unreadable)? {
@@ -204,7 +271,52 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
         io::copy(&mut appended, &mut out).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
     edit.restore(out)?;
     edit.remove(&path)?;
-    Ok(UndoOutcome::Restored { size: header.before.size, appended, by: header.by })
+    Ok(UndoOutcome::Restored { size: before.size, appended, by: header.by })
+}
+
+/// Removes a file that a move put in its place, after its old content, if it had any, is back in its old folder.
+fn undo_placed(
+    files: &Arc<dyn Files>,
+    edit: &FileEdit,
+    undo: &Path,
+    header: &UndoHeader,
+    bytes: impl BufRead,
+) -> Result<UndoOutcome, Error> {
+    if header.after != *edit.before() {
+        return Ok(UndoOutcome::Continued);
+    }
+    let damaged = || Ok(UndoOutcome::Damaged { path: undo.to_owned() });
+    let outcome = match (&header.folder, &header.before) {
+        (None, _) => UndoOutcome::Removed,
+        (Some(folder), before) => {
+            let (Some(before), Some(path)) = (before, sibling(edit.path(), folder)) else { return damaged() };
+            let place = Place::Path(path.clone());
+            let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
+            let near = edit.path().parent().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned();
+            let files = Confined::to(files, &[near]);
+            create_folder_durably(files.as_ref(), folder_of(&path)).map_err(unwritable)?;
+            let mut out = NewFile::options().on(&files).create(&path, [])?;
+            let decoder = zstd::stream::Decoder::with_buffer(bytes).map_err(unwritable)?;
+            let mut decoder = decoder.take(before.size + 1);
+            let mut old = FingerprintingReader { bytes: &mut decoder, state: FileStateBuilder::default() };
+            if io::copy(&mut old, &mut out).is_err() || old.state.state() != *before {
+                return damaged();
+            }
+            out.commit()?;
+            UndoOutcome::MovedBack { path }
+        }
+    };
+    edit.remove_file()?;
+    edit.remove(undo)?;
+    Ok(outcome)
+}
+
+/// The file of the same name in another folder beside the folder of this one. The name comes from an undo file, which anyone
+/// may have written: it must be one plain name.
+fn sibling(file: &Path, folder: &str) -> Option<PathBuf> {
+    let mut parts = Path::new(folder).components();
+    let (Some(Component::Normal(name)), None) = (parts.next(), parts.next()) else { return None };
+    Some(file.parent()?.parent()?.join(name).join(file.file_name()?))
 }
 
 /// The bytes appended to a file since the edit, and the last byte before them; `None` if it was changed in another way.
@@ -275,8 +387,11 @@ impl Write for FingerprintingWriter<'_> {
 /// The first line of an undo file.
 struct UndoHeader {
     by: EditCommand,
-    before: FileState,
+    /// `None` if a move created the file.
+    before: Option<FileState>,
     after: FileState,
+    /// The name of the folder that the file was in before it followed its folder.
+    folder: Option<String>,
 }
 
 fn parse_state(raw: &str) -> Option<FileState> {
@@ -301,9 +416,13 @@ impl UndoHeader {
             return None;
         }
         let by = EditCommand::named(&object.take_str("by")?)?;
-        let before = parse_state(object.take("before")?)?;
+        let before = match object.take("before")? {
+            "null" if by == EditCommand::Move => None,
+            raw => Some(parse_state(raw)?),
+        };
         let after = parse_state(object.take("after")?)?;
-        Some(UndoHeader { by, before, after })
+        let folder = object.take_str("folder").filter(|_| by == EditCommand::Move).map(Cow::into_owned);
+        Some(UndoHeader { by, before, after, folder })
     }
 }
 

@@ -1,9 +1,11 @@
 //! Embeds a source in the records it was converted to, and restores it.
 //!
-//! A carrying record has an additional last key: `"steno":{"v":1,"of":FORMAT,"in":FORMAT,"n":i,"seal":…,"src":…}`. The values
-//! of `src` are consecutive runs of the source, whose format is `of`; joined, they are the source, byte for byte. The records
-//! have the format `in`, whatever else they look like. The seal is a fingerprint of the record without the key, so that an
-//! edited record is noticed.
+//! A carrying record has an additional last key:
+//! `"steno":{"v":1,"of":FORMAT,"in":FORMAT,"session":ID,"n":i,"seal":…,"src":…}`. The values of `src` are consecutive runs of
+//! the source, whose format is `of`; joined, they are the source, byte for byte. The records have the format `in`, whatever
+//! else they look like. `session` is the session of the source, if it states one: a copy that an agent continues under another
+//! id still names the session it came from. The seal is a fingerprint of the record without the key, so that an edited record
+//! is noticed.
 
 use std::borrow::Cow;
 
@@ -25,6 +27,8 @@ pub struct Carried {
     pub of: String,
     /// The format of the file that carries the source; older files do not state it.
     pub within: Option<String>,
+    /// The session of the source; older files do not state it.
+    pub session: Option<String>,
     /// The number of this run, from 0.
     pub number: u64,
     /// Whether this run is the last one.
@@ -49,6 +53,15 @@ pub(crate) fn later_version(raw: &str) -> Option<u64> {
     object.take_number("v").filter(|version| *version > VERSION)
 }
 
+/// The source that the value of a carried key states: its format and its session. It does not decode the source.
+pub fn stated_source(raw: &str) -> Option<(String, String)> {
+    let mut object = Object::parse(raw)?;
+    if object.take_number("v")? != VERSION {
+        return None;
+    }
+    Some((object.take_str("of")?.into_owned(), object.take_str("session")?.into_owned()))
+}
+
 impl Carried {
     /// Parses the value of a carried key.
     pub fn parse(raw: &str) -> Option<Carried> {
@@ -59,6 +72,7 @@ impl Carried {
         Some(Carried {
             of: object.take_str("of")?.into_owned(),
             within: object.take_str("in").map(Cow::into_owned),
+            session: object.take_str("session").map(Cow::into_owned),
             number: object.take_number("n")?,
             last: object.take_bool("last").unwrap_or(false),
             seal: object.take_str("seal")?.into_owned(),
@@ -80,8 +94,13 @@ impl Carried {
         let last = if self.last { ",\"last\":true" } else { "" };
         let source = Text::from_bytes(&self.source).to_json();
         let (of, number, seal) = (quote(&self.of), self.number, quote(&self.seal));
-        let within = self.within.as_deref().map(|name| format!(",\"in\":{}", quote(name))).unwrap_or_default();
-        format!("{{\"v\":{VERSION},\"of\":{of}{within},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
+        let named = |key: &str, value: &Option<String>| {
+            value.as_deref().map(|value| format!(",\"{key}\":{}", quote(value))).unwrap_or_default()
+        };
+        let (within, session) = (named("in", &self.within), named("session", &self.session));
+        format!(
+            "{{\"v\":{VERSION},\"of\":{of}{within}{session},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}"
+        )
     }
 }
 
@@ -149,9 +168,9 @@ mod tests {
     fn a_carried_run_comes_back_unchanged() {
         for record in [r#"{"a":1}"#, "{}", "{\n  \"a\": \"}\"\n}"] {
             let source = b"line \xff one\n".to_vec();
-            let within = Some("y".to_owned());
-            let carried =
-                Carried { of: "x".into(), within, number: 3, last: true, seal: seal(record.as_bytes()), source };
+            let (within, session) = (Some("y".to_owned()), Some("s-1".to_owned()));
+            let seal_of = seal(record.as_bytes());
+            let carried = Carried { of: "x".into(), within, session, number: 3, last: true, seal: seal_of, source };
             let with = String::from_utf8(attach(record.as_bytes(), &carried)).unwrap();
             let raw = carried.render();
             assert_eq!(Object::parse(&with).unwrap().peek(KEY), Some(raw.as_str()));
@@ -159,6 +178,7 @@ mod tests {
             assert_eq!(seal(plain.as_bytes()), found.seal);
             assert_eq!(Carried::parse(&raw).unwrap(), carried);
             assert_eq!(carrier(&with).as_deref(), Some("y"));
+            assert_eq!(stated_source(&raw), Some(("x".to_owned(), "s-1".to_owned())));
         }
     }
 

@@ -111,7 +111,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 /// The error that ended a conversion. An error of the library says why a source cannot be carried or merged.
-fn conversion_error(error: stenograph::Error, place: &dyn std::fmt::Display) -> CommandError {
+pub fn conversion_error(error: stenograph::Error, place: &dyn std::fmt::Display) -> CommandError {
     match error {
         stenograph::Error::Io(error) => CommandError::from(error),
         other => {

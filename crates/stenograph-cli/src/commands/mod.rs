@@ -21,6 +21,7 @@ pub mod index;
 pub mod list;
 pub mod man;
 pub mod mark;
+pub mod r#move;
 pub mod pick;
 pub mod record;
 pub mod recover;
@@ -63,6 +64,7 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
         Verb::List(options) => list::run(options, output),
         Verb::Mark(options) => mark::run(options, output),
         Verb::Man(options) => man::run(options, output),
+        Verb::Move(options) => r#move::run(options, output),
         Verb::Pick(options) => pick::run(options, output),
         Verb::Record(options) => record::run(options, output),
         Verb::Recover(options) => recover::run(options, output),

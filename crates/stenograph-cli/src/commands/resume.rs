@@ -1,6 +1,8 @@
-//! `steno resume`: prints the command that resumes a session in its agent. It never runs the command; the library quotes it.
+//! `steno resume`: prints the command that resumes a session in its agent, or in another one after moving it there. It runs the
+//! command only if the user asks for that; the library quotes it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clap::ValueEnum;
 use stenograph::json::Draft;
@@ -13,6 +15,7 @@ use stenograph_store::discover::{discover, path_hints};
 use stenograph_store::index::catalogue::{Gone, SourceRow};
 use stenograph_store::sessions::{ShortNames, resume_template};
 
+use super::r#move::{self, MoveRequest};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow};
 use crate::output::{Output, harmless_json};
@@ -21,13 +24,15 @@ use crate::store::{ResolvedSession, SessionArgs};
 
 /// Print the command that resumes a session
 ///
-/// Prints a command that changes to the folder of the session and runs the agent's own resume command. steno does not run it.
+/// Prints a command that changes to the folder of the session and runs the agent's own resume command. With --in, steno first
+/// moves the session to another agent, as steno move does. With --run, steno runs the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno resume 0198f2c4
   steno resume latest
-  eval \"$(steno resume latest)\"                    resume it now
+  steno resume latest --run                 resume it now
+  steno resume latest --in AGENT --run      resume it in another agent
   steno resume SESSION --shell powershell
 
 Exit codes: 0 success, 1 no such session, or no command for it, 2 error")]
@@ -37,6 +42,12 @@ pub struct Options {
     session: String,
     #[command(flatten)]
     place: SessionArgs,
+    /// Move the session to this agent first
+    #[arg(long = "in", value_name = "AGENT", add = crate::completion::target_agent())]
+    agent: Option<String>,
+    /// Run the command instead of printing it
+    #[arg(long, conflicts_with_all = ["shell", "json"])]
+    run: bool,
     /// Quote for this shell [default: the usual shell of this system]
     #[arg(long, value_name = "SHELL", value_enum)]
     shell: Option<Syntax>,
@@ -47,7 +58,7 @@ pub struct Options {
 
 /// Whose syntax the command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Syntax {
+pub enum Syntax {
     /// sh, bash, zsh, fish
     Sh,
     /// PowerShell
@@ -58,9 +69,9 @@ enum Syntax {
 }
 
 impl Syntax {
-    const HERE: Syntax = if cfg!(windows) { Syntax::PowerShell } else { Syntax::Sh };
+    pub const HERE: Syntax = if cfg!(windows) { Syntax::PowerShell } else { Syntax::Sh };
 
-    fn quoting(self) -> resume::Shell {
+    pub fn quoting(self) -> resume::Shell {
         match self {
             Syntax::Sh => resume::Shell::Sh,
             Syntax::PowerShell => resume::Shell::PowerShell,
@@ -68,7 +79,7 @@ impl Syntax {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Syntax::Sh => "sh",
             Syntax::PowerShell => "powershell",
@@ -89,8 +100,17 @@ struct Resumable {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let target = resumable(options)?;
     let shell = options.shell.unwrap_or(Syntax::HERE);
+    let is_own = |agent: &&str| resumable(options).is_ok_and(|target| target.agent.eq_ignore_ascii_case(agent));
+    if let Some(agent) = options.agent.as_deref().filter(|agent| !is_own(agent)) {
+        let moved = r#move::to_agent(&MoveRequest::to(agent, &options.session, &options.place), output)?;
+        if !options.run {
+            return moved.print(shell, options.json, output);
+        }
+        moved.explain(output);
+        return run_in_shell(&moved.command(Syntax::HERE)?);
+    }
+    let target = resumable(options)?;
     let Resumable { name, short, agent, cwd, path, template } = &target;
     let file = path.display().to_string();
     let values = resume::ResumeTarget { session: Some(name), file: Some(&file), folder: cwd.as_deref() };
@@ -98,6 +118,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         CommandError::not_found(format!("{short}: no safe command: {refused}"))
             .hint(format!("read the session with steno show {short}"))
     })?;
+    if options.run {
+        return run_in_shell(&line);
+    }
     let is_home = !template.contains("{session}") || is_at_home(&target, &options.place);
     let is_folder_there = cwd.as_deref().is_none_or(|folder| Path::new(folder).is_dir());
     if options.json {
@@ -122,6 +145,20 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         output.say(&format!("hint: move it to the folder that steno formats lists for {agent}"));
     }
     Ok(ExitStatus::Done)
+}
+
+/// Runs a command line in the usual shell of this system, and ends as it ends.
+fn run_in_shell(line: &str) -> Result<ExitStatus, CommandError> {
+    let (shell, option) = if cfg!(windows) { ("powershell", "-Command") } else { ("sh", "-c") };
+    let status = Command::new(shell).args([option, line]).status();
+    let status = status.map_err(|error| {
+        CommandError::new(format!("{shell}: cannot be run: {error}")).hint(format!("run it yourself: {line}"))
+    })?;
+    Ok(match status.code() {
+        Some(0) => ExitStatus::Done,
+        Some(code) => ExitStatus::Code(u8::try_from(code).unwrap_or(u8::MAX)),
+        None => ExitStatus::Error,
+    })
 }
 
 /// The named session: from the index, else from the file of that name.

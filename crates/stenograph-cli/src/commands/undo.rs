@@ -15,8 +15,8 @@ use stenograph_store::undo::{self, EditCommand};
 ///
 /// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before
 /// --reversible wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the
-/// file. If anything else has changed, steno refuses and changes nothing. With --context, steno undoes the last change of a
-/// context of Chibi.
+/// file. If anything else has changed, steno refuses and changes nothing. A file that steno move wrote is removed, and one that
+/// it moved goes back, unless the session has gone on since. With --context, steno undoes the last change of a context of Chibi.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 /// Undoes the last change of a context: a compaction, which also changed its archive, or an edit of its window as a file.
 fn undo_in_context(context: &Context, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match undo::last_edit(&context.window())? {
-        Some(EditCommand::Trim | EditCommand::Cut) => edit_output::undo_last_edit(&context.window(), json, output),
+        Some(EditCommand::Trim | EditCommand::Cut | EditCommand::Move) => {
+            edit_output::undo_last_edit(&context.window(), json, output)
+        }
         Some(EditCommand::Compact) | None => undo_context(context, json, output),
     }
 }

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 35] = [
     "list",
     "find",
     "show",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 34] = [
     "serve",
     "check",
     "convert",
+    "move",
     "trim",
     "cut",
     "compact",

@@ -1,5 +1,5 @@
 //! The law *upgrade*: files that an earlier version wrote still work, and files of a later version are kept and reported, never damaged.
-//! `upgrade/1` holds files of version 1, `upgrade/2` an archive with marks; a version that changes a format adds a folder and keeps the
+//! `upgrade/1` holds files of version 1, `upgrade/2` an archive with marks, `upgrade/3` an embedded source with its session; a version that changes a format adds a folder and keeps the
 //! others.
 
 use std::collections::BTreeMap;
@@ -21,6 +21,16 @@ const STORE: &[u8] = include_bytes!("../upgrade/1/store.tar.gz");
 
 /// An archive with `source.jsonl`, which is pinned and has a tag, a title, a note about its second event, and no index.
 const MARKED_ARCHIVE: &[u8] = include_bytes!("../upgrade/2/archive.tar.gz");
+
+/// The same source, embedded with its session.
+const CARRIED_WITH_SESSION: &str = include_str!("../upgrade/3/carried.jsonl");
+
+#[test]
+fn an_embedded_source_with_its_session_still_works() {
+    assert!(CARRIED_WITH_SESSION.contains("\"in\":\"codex\",\"session\":"));
+    let folder = Folder::with("carried", CARRIED_WITH_SESSION);
+    assert_eq!(folder.run("convert carried --to claude-code").ends(0).out, SOURCE);
+}
 
 #[test]
 fn files_of_version_1_still_work() {

@@ -11,12 +11,15 @@ use serde::de::IgnoredAny;
 /// The key of bytes in base64.
 const BLOB: &str = "$blob";
 
-/// The line of a row without its line break. `inherited` is what an upper row gives: its table, and names with their JSON.
+/// What the upper row gives to a row below it: its table, and names with their JSON.
+pub(super) type Inherited<'a> = (&'a str, &'a [(&'static str, Option<String>)]);
+
+/// The line of a row without its line break.
 pub(super) fn line(
     table: &str,
     columns: &[String],
     row: &Row<'_>,
-    inherited: Option<(&str, &[(&str, Option<String>)])>,
+    inherited: Option<Inherited<'_>>,
     line: &mut Vec<u8>,
 ) -> rusqlite::Result<()> {
     line.clear();

@@ -470,7 +470,7 @@ impl<'w> LineWriter<'w> {
         values: &[&dyn rusqlite::ToSql],
         table: &str,
         columns: &[String],
-        inherited: Option<(&str, &[(&str, Option<String>)])>,
+        inherited: Option<rows::Inherited<'_>>,
         after: &mut AfterRow<'_, 'w>,
     ) -> rusqlite::Result<()> {
         let mut found = statement.query(values)?;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::model::{Event, Kind};
 
@@ -22,6 +23,12 @@ use crate::subagent_files::session_above;
 /// The link from a session to the one it continues.
 const CONTINUES: &str = "continues";
 
+/// The link from a session that moved to another agent to the one it was copied from.
+const MOVED_FROM: &str = "moved from";
+
+/// The link from a fork to the session it was copied from.
+const FORKED_FROM: &str = "forked from";
+
 /// How many session ids of a source are remembered.
 const SESSIONS_MAX: usize = 8;
 
@@ -34,9 +41,37 @@ pub(super) struct SessionClaims {
     speaker: Speaker,
     /// The agent that a recording states in its header.
     recorded: Option<String>,
+    /// The session that the source is a copy of.
+    #[serde(default)]
+    original: Option<OriginalSession>,
     /// Whether the first question so far is the task of a sub-agent.
     #[serde(default)]
     pub is_query_aside: bool,
+}
+
+/// The session that a source is a copy of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OriginalSession {
+    name: String,
+    /// The format of the embedded source; a fork has the format of its original.
+    format: Option<String>,
+}
+
+impl OriginalSession {
+    fn of(event: &Event<'_>) -> Option<OriginalSession> {
+        let embedded = || {
+            let (format, name) = stenograph::carry::stated_source(event.carried.as_deref()?)?;
+            Some(OriginalSession { name, format: Some(format) })
+        };
+        let fork = event.forked_from.as_ref();
+        fork.map(|fork| OriginalSession { name: fork.session.to_string(), format: None }).or_else(embedded)
+    }
+
+    /// The agent whose session it is.
+    fn agent(&self, of_copy: &'static str) -> &'static str {
+        let format = self.format.as_deref().and_then(|name| Registry::built_in().named(name));
+        format.map_or(of_copy, |format| format.info().agent)
+    }
 }
 
 /// Whose messages and calls a source has.
@@ -63,6 +98,9 @@ impl SessionClaims {
         {
             self.sessions.push(session.to_owned());
         }
+        if self.original.is_none() {
+            self.original = OriginalSession::of(event);
+        }
         let is_same = |thread: &str| event.thread.as_deref() == Some(thread);
         match &self.speaker {
             _ if matches!(event.kind(), Kind::Fact | Kind::Other) => {}
@@ -85,7 +123,7 @@ impl IndexRun<'_> {
         row: &mut SourceRow,
         claims: SessionClaims,
     ) -> Result<(), Error> {
-        let SessionClaims { mut sessions, speaker, recorded, .. } = claims;
+        let SessionClaims { mut sessions, speaker, recorded, original, .. } = claims;
         let hints = claims_for_format(&job.hints, format);
         // A recording's folder is its session, whatever id the conversation in it has.
         if recorded.is_some() && hints.session.is_some() {
@@ -122,6 +160,12 @@ impl IndexRun<'_> {
         for other in sessions.iter().filter(|other| **other != name && !is_many) {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, CONTINUES)?;
+        }
+        // Of a session with the same name, the files decide what it is: a conversion has the name of its original.
+        if let Some(original) = original.filter(|original| is_unique(&original.name) && original.name != name) {
+            let link = if original.format.is_some() { MOVED_FROM } else { FORKED_FROM };
+            let from = self.catalogue.make_session(original.agent(format.info().agent), &original.name, "")?;
+            self.catalogue.link(row.session, from, link)?;
         }
         let by_place = hints.folder.map(|folder| folder.display().to_string());
         for folder in row.summary.header.cwd.iter().chain(&by_place) {

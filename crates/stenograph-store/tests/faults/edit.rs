@@ -99,7 +99,11 @@ fn an_edit_happens_or_not_and_can_be_undone() {
         match undo_on(&on(disk), path).unwrap() {
             UndoOutcome::Restored { .. } | UndoOutcome::AlreadyRestored => {}
             UndoOutcome::Nothing => assert_eq!(found, BEFORE, "{case}"),
-            UndoOutcome::Changed | UndoOutcome::Damaged { .. } => panic!("{case}"),
+            outcome @ (UndoOutcome::Changed
+            | UndoOutcome::Damaged { .. }
+            | UndoOutcome::Removed
+            | UndoOutcome::MovedBack { .. }
+            | UndoOutcome::Continued) => panic!("{case}: {outcome:?}"),
         }
         assert_eq!(fs::read(path).unwrap(), BEFORE, "{case}");
         assert!(!path.with_file_name("file.undo").exists(), "{case}: {:?}", files_below(path.parent().unwrap()));

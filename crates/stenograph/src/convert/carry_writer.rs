@@ -12,6 +12,8 @@ use crate::write::OutputPiece;
 pub struct CarryWriter {
     of: String,
     within: &'static str,
+    /// The session of the embedded source.
+    session: Option<String>,
     /// Source bytes that are in no run yet.
     pending: Vec<u8>,
     /// The offset of the first of them.
@@ -41,14 +43,14 @@ enum Payload {
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl CarryWriter {
-    /// A writer that embeds the source, of format `of`, in records of format `within`.
-    pub fn new(of: &str, within: &'static str) -> CarryWriter {
-        CarryWriter::with(of, within, Payload::Source)
+    /// A writer that embeds the source, of format `of` and with this session, in records of format `within`.
+    pub fn new(of: &str, session: Option<String>, within: &'static str) -> CarryWriter {
+        CarryWriter::with(of, session, within, Payload::Source)
     }
 
     /// A writer that embeds the source which the records of the converted source carry.
-    pub fn forwarding(of: &str, within: &'static str) -> CarryWriter {
-        CarryWriter::with(of, within, Payload::Carried)
+    pub fn forwarding(of: &str, session: Option<String>, within: &'static str) -> CarryWriter {
+        CarryWriter::with(of, session, within, Payload::Carried)
     }
 
     /// The format of the embedded source.
@@ -56,10 +58,11 @@ impl CarryWriter {
         &self.of
     }
 
-    fn with(of: &str, within: &'static str, payload: Payload) -> CarryWriter {
+    fn with(of: &str, session: Option<String>, within: &'static str, payload: Payload) -> CarryWriter {
         CarryWriter {
             of: of.to_owned(),
             within,
+            session,
             pending: Vec::new(),
             start: 0,
             reached: 0,
@@ -143,7 +146,8 @@ impl CarryWriter {
         let Some((record, source, after)) = self.last.take() else { return Ok(()) };
         let last = position == Position::Last;
         let (of, within) = (self.of.clone(), Some(self.within.to_owned()));
-        let carried = Carried { of, within, number: self.number, last, seal: seal(&record), source };
+        let (session, number) = (self.session.clone(), self.number);
+        let carried = Carried { of, within, session, number, last, seal: seal(&record), source };
         self.number += 1;
         let record = attach(&record, &carried);
         if record.len() > RECORD_SIZE_MAX {

@@ -17,7 +17,7 @@ use crate::carry::{Carried, seal};
 use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
 use crate::loss::LossComparison;
-use crate::model::{Body, Content, Event, ExtraFields, Held, Piece, PieceKind, Span};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Piece, PieceKind, Role, Span};
 
 /// Restores the carried source, with the edits of the file that carries it.
 pub fn merge_edits(
@@ -43,12 +43,18 @@ pub fn merge_edits(
     }
     let mut written = Vec::new();
     convert(to, &mut carried_source.as_slice(), from, &mut written, Carry::Omit)?;
-    let current = crate::read::all(from, &file).events;
+    let original = Original::read(to, &carried_source)?;
+    let mut current = crate::read::all(from, &file).events;
+    // A copy that moved to another agent has a name of its own there: its turns belong to the session that it came from.
+    if let (Some(there), Some(here)) = (session_of(&original.events), session_of(&current)) {
+        let renamed = current.iter_mut().filter(|event| event.session.as_deref() == Some(here.as_str()));
+        renamed.for_each(|event| event.session = Some(there.clone().into()));
+    }
     let records = Records::of(&file, &current);
+    state_models(&mut current, &records);
     let repeats: Vec<Event<'static>> = edited_repeats(&current, &records).cloned().collect();
     let current = without_restatements(current);
     let written = without_restatements(crate::read::all(from, &written).events);
-    let original = Original::read(to, &carried_source)?;
     let alignment = Alignment::new(&original.events, &written, &current, &records);
     let plan = alignment.plan();
     let merged = apply(&original, &plan)?;
@@ -63,6 +69,36 @@ pub fn merge_edits(
     let Survey { outline, notes, notes_count, .. } = survey;
     let outline = outline.finish();
     Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, method, ..Outcome::default() })
+}
+
+/// Gives the turns after all runs the models that made them: a file may state a model once, and the source has another one.
+fn state_models(events: &mut [Event<'static>], records: &Records) {
+    let mut model = None;
+    for event in events {
+        match &event.model {
+            Some(stated) => model = Some(stated.clone()),
+            None if is_answer(event) && records.is_after_all_runs(event) => event.model.clone_from(&model),
+            None => {}
+        }
+    }
+}
+
+fn is_answer(event: &Event<'_>) -> bool {
+    match &event.body {
+        Body::Message { role, .. } => *role == Role::Assistant,
+        Body::Thinking { .. } | Body::ToolCall { .. } => true,
+        Body::ToolResult { .. }
+        | Body::Compaction { .. }
+        | Body::Failure { .. }
+        | Body::Stop { .. }
+        | Body::Fact { .. }
+        | Body::Other { .. } => false,
+    }
+}
+
+/// The first session that these events state.
+fn session_of(events: &[Event<'_>]) -> Option<String> {
+    events.iter().find_map(|event| event.session.as_deref()).filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 /// The events without restatements: an edit counts on the record itself, not on its repetition.

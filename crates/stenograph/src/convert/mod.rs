@@ -20,6 +20,7 @@ use pass::{Stream, WritePass};
 use totals::RunningTotal;
 
 use crate::Error;
+use crate::edit::fields::FolderChange;
 use crate::format::{Format, Wanted};
 use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
@@ -45,6 +46,40 @@ pub enum Carry {
     Embed,
     /// It does not.
     Omit,
+}
+
+/// What a session is called and where it works after a move to another agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id, which every event that states a session gets.
+    pub id: String,
+    /// The new working folder, if it changes.
+    pub folder: Option<FolderChange>,
+}
+
+impl NewSession {
+    /// The event as an event of this session.
+    fn adopt<'e>(&self, event: &Event<'e>) -> Event<'e> {
+        let mut event = event.clone();
+        if event.session.is_some() {
+            event.session = Some(self.id.clone().into());
+        }
+        if let (Some(cwd), Some(folder)) = (event.cwd.as_deref(), &self.folder)
+            && let Some(new) = folder.apply(cwd)
+        {
+            event.cwd = Some(new.into());
+        }
+        event
+    }
+
+    /// The outline of this session.
+    fn outline(&self, mut outline: Outline) -> Outline {
+        outline.session = Some(self.id.clone());
+        if let Some(folder) = &self.folder {
+            outline.header.cwd = Some(folder.to.clone());
+        }
+        outline
+    }
 }
 
 /// The outcome of a conversion.
@@ -101,6 +136,18 @@ pub fn convert(
     out: &mut dyn Write,
     carry: Carry,
 ) -> Result<Outcome, Error> {
+    convert_as(from, source, to, out, carry, None)
+}
+
+/// Converts a source to a session of another name. A source that is restored keeps the name that it had.
+pub fn convert_as(
+    from: &dyn Format,
+    source: &mut dyn Reopen,
+    to: &dyn Format,
+    out: &mut dyn Write,
+    carry: Carry,
+    new: Option<&NewSession>,
+) -> Result<Outcome, Error> {
     if carry == Carry::Embed && !to.info().traits.carries {
         return Err(Error::NoRoomToCarry(to.info().name));
     }
@@ -111,13 +158,13 @@ pub fn convert(
     each_chunk(source, from, Wanted::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
     // The carried source itself needs nothing embedded.
-    if survey.carried.as_deref() == Some(to.info().name) {
+    if survey.carried.as_ref().is_some_and(|(of, _)| of == to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
     if to.info().own_only {
         return Err(Error::ReadOnlyFormat(to.info().name));
     }
-    rewrite(from, source, to, out, carry, survey)
+    rewrite(from, source, to, out, carry, survey, new)
 }
 
 /// Rewrites a source in its own format, through events. The laws use it.
@@ -125,7 +172,7 @@ pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn W
     let mut survey = Survey::new(format);
     each_chunk(source, format, Wanted::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
-    rewrite(format, source, format, out, Carry::Omit, survey)
+    rewrite(format, source, format, out, Carry::Omit, survey, None)
 }
 
 /// The results of the first pass.
@@ -138,8 +185,8 @@ struct Survey {
     notes: Vec<Note>,
     notes_count: u64,
     read: LossReport,
-    /// The format of the source that the records carry.
-    carried: Option<String>,
+    /// The format of the source that the records carry, and its session.
+    carried: Option<(String, Option<String>)>,
     /// Whether source and target have the same format; then all events are written, not only the spine.
     own: bool,
 }
@@ -174,7 +221,7 @@ impl Sink for Survey {
         self.early.add(event);
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
-            self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
+            self.carried = crate::carry::Carried::parse(raw).map(|carried| (carried.of, carried.session));
         }
     }
 
@@ -253,15 +300,18 @@ fn rewrite(
     out: &mut dyn Write,
     carry: Carry,
     survey: Survey,
+    new: Option<&NewSession>,
 ) -> Result<Outcome, Error> {
     let Survey { mut outline, mut spine, mut usage, early, notes, notes_count, own, carried, .. } = survey;
     let carry_writer = match (carry, &carried) {
         (Carry::Omit, _) => None,
         // If the source itself carries an unchanged source, embed that one.
-        (Carry::Embed, Some(of)) if restore::is_intact(from, source, of)? => {
-            Some(CarryWriter::forwarding(of, to.info().name))
+        (Carry::Embed, Some((of, session))) if restore::is_intact(from, source, of)? => {
+            Some(CarryWriter::forwarding(of, session.clone(), to.info().name))
         }
-        (Carry::Embed, _) => Some(CarryWriter::new(from.info().name, to.info().name)),
+        (Carry::Embed, _) => {
+            Some(CarryWriter::new(from.info().name, outline.session().map(str::to_owned), to.info().name))
+        }
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
@@ -276,7 +326,11 @@ fn rewrite(
     let stream = if whole { Stream::Whole } else { Stream::Spine };
     usage.decide();
     let outline = outline.finish();
-    let mut pass = WritePass::new(to, &outline, out, stream, (spine, usage), early.finish(), carry_writer);
+    let outline = match new {
+        Some(new) => new.outline(outline),
+        None => outline,
+    };
+    let mut pass = WritePass::new(to, &outline, out, stream, (spine, usage), early.finish(), carry_writer, new);
     let mut reading = Reading::new(from, Wanted::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;

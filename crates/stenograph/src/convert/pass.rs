@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::io::Write;
 
-use super::NOTES_MAX;
 use super::carry_writer::CarryWriter;
 use super::early::EarlyResults;
 use super::totals::RunningTotal;
+use super::{NOTES_MAX, NewSession};
 use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
 use crate::format::{Format, Wanted};
@@ -31,6 +31,7 @@ pub struct WritePass<'o> {
     stream: Stream,
     to: &'static str,
     carry_writer: Option<CarryWriter>,
+    new: Option<&'o NewSession>,
 }
 
 /// The destination of the output: the caller, and a reader of its format.
@@ -53,6 +54,8 @@ impl Sink for WritePass<'_> {
         self.early.due_before(event).iter().for_each(|result| self.write_now(result));
         let left_out = self.spine.left_out(&self.total.marked(event));
         let is_usage_superseded = self.usage.is_superseded(event);
+        let adopted = self.new.map(|new| new.adopt(event));
+        let event = adopted.as_ref().unwrap_or(event);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "over the size limit for records");
         }
@@ -122,6 +125,7 @@ pub enum Stream {
 
 impl<'o> WritePass<'o> {
     /// A pass that writes into `out`.
+    #[expect(clippy::too_many_arguments, reason = "each is the result of another step of the conversion")]
     pub fn new(
         to: &dyn Format,
         outline: &Outline,
@@ -130,6 +134,7 @@ impl<'o> WritePass<'o> {
         (spine, usage): (Spine, SupersededUsage),
         early: EarlyResults,
         carry_writer: Option<CarryWriter>,
+        new: Option<&'o NewSession>,
     ) -> WritePass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
         let own = outline.origin == name;
@@ -147,7 +152,7 @@ impl<'o> WritePass<'o> {
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        WritePass { writing, target, spine, usage, total, early, stream, to: name, carry_writer }
+        WritePass { writing, target, spine, usage, total, early, stream, to: name, carry_writer, new }
     }
 
     /// Takes the next bytes of the source, before they are read.

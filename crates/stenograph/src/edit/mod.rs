@@ -25,6 +25,7 @@ pub mod compact;
 mod consequences;
 mod copy;
 pub mod cut;
+pub mod fields;
 mod gaps;
 pub mod links;
 mod original;

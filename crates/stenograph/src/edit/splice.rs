@@ -246,10 +246,12 @@ struct Splicer<'a> {
     has_failed: bool,
 }
 
-/// The records that a writer has to see before it writes an inserted one: the first record, and the one before.
+/// The records that a writer has to see before it writes an inserted one: the first record, the last one of the main
+/// conversation that has an id, which an inserted one may follow, and the one before.
 #[derive(Default)]
 struct WriterContext {
     first: Vec<Event<'static>>,
+    linked: Vec<Event<'static>>,
     last: Vec<Event<'static>>,
     /// The number of the next record.
     records: usize,
@@ -394,13 +396,16 @@ impl WriterContext {
     fn add(&mut self, events: &[Event<'_>], begins: bool) {
         if begins {
             self.records += 1;
-            self.last.clear();
+            let before = std::mem::take(&mut self.last);
+            if before.first().is_some_and(|event| event.id.is_some() && event.thread.is_none()) {
+                self.linked = before;
+            }
         }
         let record = if self.records == 1 { &mut self.first } else { &mut self.last };
         record.extend(events.iter().map(|event| event.clone().into_owned()));
     }
 
     fn each(&self, visit: &mut dyn FnMut(&Event<'static>)) {
-        self.first.iter().chain(&self.last).for_each(visit);
+        self.first.iter().chain(&self.linked).chain(&self.last).for_each(visit);
     }
 }

@@ -26,6 +26,8 @@ pub struct LedgerBuilder {
     written: Vec<Option<i64>>,
     /// Sources with records that name no session.
     unnamed: HashSet<u32>,
+    /// The sessions that sources are copies of, and the last lines that were copied.
+    copied_from: HashMap<u32, (Name, u64)>,
     /// The agents and sessions of recordings.
     owners: HashMap<u32, (Name, Option<Name>)>,
     /// The recordings that sources are part of.
@@ -126,6 +128,10 @@ impl LedgerBuilder {
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = usage.names.iter().map(|name| self.names.number(name)).collect();
         let session = session.map(|session| self.names.number(session));
+        if let Some(original) = &usage.state.copied_from {
+            let original = self.names.number(original);
+            self.copied_from.insert(number, (original, usage.state.copied_until));
+        }
         for (own, origin) in &usage.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
             *known = *origin.min(known);
@@ -314,7 +320,10 @@ impl LedgerBuilder {
         let at = usize::try_from(entry.source).ok()?;
         let (written, path) = (self.written.get(at).copied()??, self.sources.get(at)?.as_str());
         let recording = self.recordings.get(&entry.source).copied();
-        Some(EntrySource { written, path, names_session: !self.unnamed.contains(&entry.source), recording })
+        let (copied_from, copied_until) = self.copied_from.get(&entry.source).copied().unzip();
+        let is_copied = copied_until.is_some_and(|until| entry.row.line <= until);
+        let names_session = !self.unnamed.contains(&entry.source);
+        Some(EntrySource { is_copied, written, path, names_session, copied_from, recording })
     }
 
     /// Replaces the rows of the entries at these indexes, or removes the entries.

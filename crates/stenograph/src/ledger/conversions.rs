@@ -1,6 +1,7 @@
 //! Finds calls that a converted session repeats. A session that was converted for another agent, and perhaps continued there,
 //! states the calls of the original again under the name of the other agent. They count once, for the source that knows their
-//! model; if several do, for the one that was written first. The same holds for the journal of a recording and the documents made
+//! model; if several do, for the one that was written first. A copy that got a session id of its own states the session that it
+//! came from. The same holds for the journal of a recording and the documents made
 //! from it. `runs.rs` handles totals of runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,12 +21,16 @@ const UNNAMED_APART_MAX_MS: u64 = 2_000;
 /// The source of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EntrySource<'s> {
+    /// Whether the entry is in a record that was copied from another session.
+    pub is_copied: bool,
     /// When it was last written.
     pub written: i64,
     /// Its path.
     pub path: &'s str,
     /// Whether its records name their session.
     pub names_session: bool,
+    /// The session that it states to be a copy of, under a name of its own.
+    pub copied_from: Option<Name>,
     /// The recording that it is part of.
     pub recording: Option<(Name, RecordingPart)>,
 }
@@ -124,7 +129,8 @@ fn of_several_writers<'s>(
     let connections = |entry: &LedgerEntry, source: &EntrySource<'_>| {
         let session = adopted.get(&entry.source).copied().or(entry.row.session);
         let recording = source.recording.map(|(recording, _)| Connection::Recording(recording));
-        [session.map(Connection::Session), recording].into_iter().flatten()
+        let original = source.copied_from.filter(|original| Some(*original) != session).map(Connection::Session);
+        [session.map(Connection::Session), original, recording].into_iter().flatten()
     };
     let (mut writers, mut several) = (HashMap::new(), HashSet::new());
     for entry in entries.iter().filter(|entry| is_call(entry)) {

@@ -67,6 +67,13 @@ struct Answer {
     tools: Tools,
 }
 
+/// The session that the source of this record was copied from, as the embedded source or the record itself states.
+fn copied_from(event: &Event<'_>) -> Option<String> {
+    let embedded = || Some(crate::carry::stated_source(event.carried.as_deref()?)?.1);
+    let session = event.forked_from.as_ref().map(|fork| fork.session.to_string()).or_else(embedded)?;
+    Some(session).filter(|session| !session.is_empty() && event.session.as_deref() != Some(session))
+}
+
 impl CallCounter {
     /// Counts for an agent from the beginning of a source.
     pub fn new(agent: &'static str, detail: CallDetail) -> CallCounter {
@@ -104,6 +111,12 @@ impl CallCounter {
     pub fn add(&mut self, event: &Event<'_>) {
         if self.detail == CallDetail::Tools && !event.restates {
             self.add_tool(event);
+        }
+        if self.state.copied_from.is_none() {
+            self.state.copied_from = copied_from(event);
+        }
+        if event.carried.is_some() {
+            self.state.copied_until = event.at.map_or(0, |at| at.line).max(self.state.copied_until);
         }
         if !is_counted(event) {
             return;

@@ -51,6 +51,11 @@ impl CountedOutline {
         self.outline.events
     }
 
+    /// The session that the events state.
+    pub fn session(&self) -> Option<&str> {
+        self.outline.session.as_deref()
+    }
+
     /// The outline with the total.
     pub fn finish(self) -> Outline {
         self.finish_with_ledger().0

@@ -215,6 +215,10 @@ pub struct CountingState {
     pub(super) replay: Option<Replay>,
     /// Whether that history is in another source.
     pub(super) is_history_elsewhere: bool,
+    /// The session that the source is a copy of, whatever the copy is called: calls of both are the same calls.
+    pub(super) copied_from: Option<String>,
+    /// The line of the last record that was copied from there.
+    pub(super) copied_until: u64,
     /// The last running total.
     pub(super) total: Option<Tokens>,
     /// How often the running total was reset.

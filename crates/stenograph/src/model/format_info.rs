@@ -29,6 +29,8 @@ pub struct FormatInfo {
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
+    /// Where another program puts a session so that the agent resumes it; `None` if that is unknown.
+    pub placement: Option<Placement>,
     /// After how many days the agent deletes a transcript that nobody writes to, unless the user sets another time.
     pub retention_days: Option<u16>,
     /// Where the format is specified.
@@ -70,6 +72,32 @@ pub struct FormatInfo {
     pub session: SessionWords,
 }
 
+/// Where an agent looks for a session that another program wrote, and where the records of the session name it and its folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement {
+    /// The path of a new session, in the syntax of [`FormatInfo::homes`], without wildcards. `<session>` is its id, `<project>`
+    /// its working folder with a hyphen in place of everything that is not an ASCII letter or digit, and `<year>`, `<month>`,
+    /// `<day>` and `<time>` (`2026-03-02T09-14-05`) are the local time at which it is placed.
+    pub path: &'static str,
+    /// The kind of id that the agent gives its sessions.
+    pub id: SessionIdKind,
+    /// The fields that name the working folder: `TYPE: PATH` for records of this type, or only the path. A field may be a list.
+    pub folders: &'static [&'static str],
+    /// The fields that name the session, in the same syntax.
+    pub sessions: &'static [&'static str],
+    /// The fields in which records state the session that they were copied from, in the same syntax.
+    pub forks: &'static [&'static str],
+}
+
+/// The kind of id that an agent gives its sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionIdKind {
+    /// A random UUID: version 4.
+    RandomUuid,
+    /// A UUID that begins with the time: version 7.
+    TimedUuid,
+}
+
 /// The marks of user messages that an agent writes, and of those that a person types in other words.
 #[derive(Clone, Copy, Debug)]
 pub struct UserWords {
@@ -99,6 +127,7 @@ impl FormatInfo {
         homes: &[],
         database: None,
         resume: None,
+        placement: None,
         retention_days: None,
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },

@@ -104,6 +104,7 @@ impl<R: Objects> Reader for JsonLines<R> {
         let record = JsonRecord::new(&record);
         if let Some(path) = self.0.opens()
             && let Some((object, span)) = record.opened(path)
+            && !object.has(carry::KEY)
         {
             let at = At { span, carried: None };
             return self.0.object(object, &at, out);

@@ -83,7 +83,12 @@ impl Window {
             // The compaction was never completed: the one before it is the last one.
             UndoOutcome::AlreadyRestored => return self.undo_compaction(),
             UndoOutcome::Nothing if self.lacks_anchor()? => return self.renew_anchor().map(Some),
-            UndoOutcome::Nothing | UndoOutcome::Changed | UndoOutcome::Damaged { .. } => return self.bring_back(),
+            UndoOutcome::Nothing
+            | UndoOutcome::Changed
+            | UndoOutcome::Damaged { .. }
+            | UndoOutcome::Removed
+            | UndoOutcome::MovedBack { .. }
+            | UndoOutcome::Continued => return self.bring_back(),
         }
         let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
         let was: HashSet<(u64, u64)> = before.iter().map(ContextEntry::identity).collect();

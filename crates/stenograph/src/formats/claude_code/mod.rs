@@ -11,7 +11,7 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
-use crate::model::{Outline, UserWords};
+use crate::model::{Outline, Placement, SessionIdKind, UserWords};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
@@ -40,6 +40,13 @@ static INFO: FormatInfo = FormatInfo {
         "{XDG_CONFIG_HOME|~/.config}/claude/projects/<project>/<session>/subagents/workflows/*/*.jsonl",
     ],
     resume: Some("claude --resume {session}"),
+    placement: Some(Placement {
+        path: "{CLAUDE_CONFIG_DIR|~/.claude}/projects/<project>/<session>.jsonl",
+        id: SessionIdKind::RandomUuid,
+        folders: &["cwd", "attachment: attachment.snapshot.workingDirectory"],
+        sessions: &["sessionId"],
+        forks: &["user: forkedFrom.sessionId", "assistant: forkedFrom.sessionId"],
+    }),
     retention_days: Some(30),
     spec: "what Claude Code writes, releases 1.0 to 2.1",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },

@@ -11,7 +11,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{Outline, UserWords};
+use crate::model::{Outline, Placement, SessionIdKind, UserWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -45,6 +45,27 @@ static INFO: FormatInfo = FormatInfo {
         "{CODEX_HOME|~/.codex}/archived_sessions/rollout-*.jsonl",
     ],
     resume: Some("codex resume {session}"),
+    placement: Some(Placement {
+        path: "{CODEX_HOME|~/.codex}/sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl",
+        id: SessionIdKind::TimedUuid,
+        folders: &[
+            "session_meta: payload.cwd",
+            "session_meta: payload.runtime_workspace_roots",
+            "turn_context: payload.cwd",
+            "turn_context: payload.workspace_roots",
+            "event_msg: payload.thread_settings.cwd",
+            "event_msg: payload.thread_settings.runtime_workspace_roots",
+            "world_state: payload.state.environments.environments.local.cwd",
+        ],
+        sessions: &[
+            "session_meta: payload.id",
+            "session_meta: payload.session_id",
+            "event_msg: payload.thread_id",
+            "token_usage_record: payload.thread_id",
+            "token_usage_record: payload.session_id",
+        ],
+        forks: &["session_meta: payload.forked_from_id"],
+    }),
     spec: "openai/codex, codex-rs/history and codex-rs/protocol",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "record_type", "items", "payload.type"],

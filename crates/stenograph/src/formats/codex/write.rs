@@ -28,6 +28,8 @@ pub struct CodexWriter {
     total: Usage,
     /// Unanswered calls with free text: their results have another type too.
     custom: HashSet<String>,
+    /// The number of the last record, in a rollout that numbers them: Codex opens such a rollout only if every record has one.
+    ordinal: Option<u64>,
     /// The time of a compaction whose summary has not come yet: other systems write it as a separate record.
     compacted: Option<Time<'static>>,
 }
@@ -41,6 +43,7 @@ impl Writer for CodexWriter {
         if let Some(extra) = first.extra.get(NAME) {
             self.has_header = true;
             self.compaction_without_summary(out);
+            self.ordinal = extra.raw("ordinal").and_then(|number| number.parse().ok()).or(self.ordinal);
             return self.place(own::record(events, extra), out);
         }
         for event in events {
@@ -77,6 +80,7 @@ impl CodexWriter {
             cwd: None,
             total: Usage::default(),
             custom: HashSet::new(),
+            ordinal: None,
             compacted: None,
         }
     }
@@ -125,6 +129,8 @@ impl CodexWriter {
         }
         let mut draft = Draft::new();
         draft.set_str("timestamp", &time.to_iso_millis().unwrap_or_default());
+        self.ordinal = self.ordinal.map(|last| last.saturating_add(1));
+        draft.set_number("ordinal", self.ordinal);
         draft.set_str("type", kind);
         draft.set("payload", payload.render(None));
         self.put(draft.render(None), out);

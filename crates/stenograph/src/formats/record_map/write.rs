@@ -145,9 +145,7 @@ impl RecordMap {
             PartMap::Blocks(path, ..)
             | PartMap::Parts(path, _)
             | PartMap::List(path, _)
-            | PartMap::History(path, _) => {
-                element_extra(event, origin, path).is_some()
-            }
+            | PartMap::History(path, _) => element_extra(event, origin, path).is_some(),
             _ => false,
         })
     }

@@ -1,0 +1,371 @@
+//! Puts a session where its agent looks for it. [`Placement`] says where that is; this file turns it into a path, writes the
+//! file, and keeps what is needed to undo that. It does not know what the session says. The path is made of an id and a folder
+//! that come from transcripts, so the file is written on a disk that is confined to the agent's own folder.
+
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph::edit::Rewritable;
+use stenograph::format::Format;
+use stenograph::model::{Placement, SessionIdKind};
+use stenograph::time::Time;
+use uuid::Uuid;
+
+use crate::confined::Confined;
+use crate::discover::{Machine, Places, discover, path_hints};
+use crate::edit::{FileEdit, FileState};
+use crate::error::{Error, Problem};
+use crate::files::{Disk, Files, create_folder_durably, folder_of};
+use crate::output::{NewFile, Spool};
+use crate::source_file::is_same;
+use crate::undo::{MovedFile, save_undo_of_move};
+
+/// The longest name that an agent derives from the path of a folder. It shortens longer ones in a way of its own.
+const PROJECT_LENGTH_MAX: usize = 200;
+
+/// A session that is about to be put in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedSession<'s> {
+    /// Its id.
+    pub id: &'s str,
+    /// Its working folder.
+    pub folder: &'s str,
+    /// The current time, with the local offset.
+    pub now: &'s Time<'s>,
+}
+
+/// Where a session goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionPlace {
+    /// The path of its file.
+    pub path: PathBuf,
+    /// The agent's folder, outside of which nothing is written.
+    root: PathBuf,
+}
+
+/// Why a session has no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unplaceable {
+    /// The home folder of the agent is unknown.
+    #[error("the home folder is unknown")]
+    NoHome,
+    /// The working folder is not an absolute path, so that the agent would not look there.
+    #[error("the working folder is not an absolute path: {0}")]
+    RelativeFolder(String),
+    /// The agent shortens the path of the working folder in a way that only it knows.
+    #[error("the path of the working folder has more than {PROJECT_LENGTH_MAX} characters")]
+    LongFolder,
+    /// The id of the session cannot be part of a file name.
+    #[error("the session id cannot be part of a file name")]
+    BadId,
+}
+
+/// A new id of the kind that the agent gives its sessions.
+pub fn new_session_id(kind: SessionIdKind, now: &Time<'_>) -> String {
+    let random = Uuid::new_v4();
+    match kind {
+        SessionIdKind::RandomUuid => random.to_string(),
+        SessionIdKind::TimedUuid => {
+            let millis = now.to_millis().and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
+            let mut bytes = [0; 10];
+            bytes.iter_mut().zip(random.as_bytes()).for_each(|(to, from)| *to = *from);
+            uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid().to_string()
+        }
+    }
+}
+
+impl SessionPlace {
+    /// The place of a session on a machine.
+    pub fn of(
+        placement: &Placement,
+        machine: &Machine,
+        session: &PlacedSession<'_>,
+    ) -> Result<SessionPlace, Unplaceable> {
+        if !is_absolute(session.folder) {
+            return Err(Unplaceable::RelativeFolder(session.folder.to_owned()));
+        }
+        let start = placement.path.find('<').unwrap_or(placement.path.len());
+        let slash = placement.path.get(..start).and_then(|before| before.rfind('/')).unwrap_or_default();
+        let (base, rest) = placement.path.split_at(slash);
+        let root = machine.resolve(base).ok_or(Unplaceable::NoHome)?;
+        let root = std::path::absolute(&root).unwrap_or(root);
+        let mut path = root.clone();
+        for step in rest.split('/').filter(|step| !step.is_empty()) {
+            let name = filled(step, session)?;
+            let mut parts = Path::new(&name).components();
+            match (parts.next(), parts.next()) {
+                (Some(Component::Normal(part)), None) if part == name.as_str() => path.push(part),
+                _ => return Err(Unplaceable::BadId),
+            }
+        }
+        Ok(SessionPlace { path, root })
+    }
+
+    /// The place of a session that follows its folder: the folder beside its present one, if a path names the folder; `None` if
+    /// the file can stay where it is.
+    pub fn following(
+        format: &dyn Format,
+        machine: &Machine,
+        file: &Path,
+        session: &PlacedSession<'_>,
+    ) -> Result<Option<SessionPlace>, Unplaceable> {
+        let Some(placement) = &format.info().placement else { return Ok(None) };
+        if !placement.path.contains("<project>") {
+            return Ok(None);
+        }
+        let place = SessionPlace::of(placement, machine, session)?;
+        let hints = path_hints(file);
+        let is_home = hints.format.is_some_and(|own| is_same(own, format)) && hints.project.is_some();
+        let (Some(root), Some(name)) = (file.parent().and_then(Path::parent), file.file_name()) else {
+            return Ok(Some(place));
+        };
+        Ok(Some(match place.path.parent().and_then(Path::file_name) {
+            Some(folder) if is_home => SessionPlace { path: root.join(folder).join(name), root: root.to_owned() },
+            _ => place,
+        }))
+    }
+
+    /// The disk on which the place is, and nothing outside of the agent's folder.
+    fn files(&self) -> Arc<dyn Files> {
+        let disk: Arc<dyn Files> = Arc::new(Disk);
+        Confined::to(&disk, std::slice::from_ref(&self.root))
+    }
+
+    /// Writes a new file here, private and complete or not at all, and reads it back. Returns the path of its undo file.
+    pub fn create(&self, content: &mut Spool) -> Result<PathBuf, Error> {
+        self.write(content, &MovedFile::Created, &mut io::empty())
+    }
+
+    /// Moves an edited file here. Returns the path of its undo file.
+    pub fn follow(&self, edit: &FileEdit, content: &mut Spool) -> Result<PathBuf, Error> {
+        let (old, new) = (edit.path(), self.path.as_path());
+        let name = old.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let is_beside = old.file_name() == new.file_name()
+            && old.parent().and_then(Path::parent) == new.parent().and_then(Path::parent);
+        let Some(folder) = name.filter(|_| is_beside) else { return self.create(content) };
+        let moved = MovedFile::Followed { folder, before: edit.before() };
+        let unreadable = |error| Error::at(old, Problem::Unreadable, error);
+        let undo = self.write(content, &moved, &mut Disk.reader(old, 0).map_err(unreadable)?)?;
+        if let Err(error) = edit.remove_file() {
+            // The old file stays, so the new one must not.
+            let files = self.files();
+            let _ = files.remove(new);
+            let _ = files.remove(&undo);
+            return Err(error);
+        }
+        Ok(undo)
+    }
+
+    fn write(&self, content: &mut Spool, moved: &MovedFile<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
+        let files = self.files();
+        let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
+        let made = create_folder_durably(files.as_ref(), folder_of(&self.path));
+        made.map_err(|error| Error::at(folder_of(&self.path), Problem::Unwritable, error))?;
+        let mut out = NewFile::options().on(&files).create(&self.path, [])?;
+        let after = content.reread().and_then(|mut content| FileState::of(&mut *content)).map_err(unwritable)?;
+        io::copy(&mut *content.reread().map_err(unwritable)?, &mut out).map_err(unwritable)?;
+        out.flush().map_err(unwritable)?;
+        let undo = save_undo_of_move(&files, &self.path, moved, &after, before)?;
+        let committed = out.commit();
+        let written = committed.and_then(|()| {
+            let mut file = files.reader(&self.path, 0).map_err(unwritable)?;
+            let now = FileState::of(&mut *file).map_err(unwritable)?;
+            if now == after { Ok(()) } else { Err(Error::about(&self.path, Problem::Changed)) }
+        });
+        if let Err(error) = written {
+            let _ = files.remove(&undo);
+            return Err(error);
+        }
+        Ok(undo)
+    }
+}
+
+/// A component of a path with its placeholders filled in.
+fn filled(step: &str, session: &PlacedSession<'_>) -> Result<String, Unplaceable> {
+    let now = &session.now.text;
+    let part = |range: std::ops::Range<usize>| now.get(range).unwrap_or_default().replace(':', "-");
+    let values = [
+        ("<session>", session.id.to_owned()),
+        ("<year>", part(0..4)),
+        ("<month>", part(5..7)),
+        ("<day>", part(8..10)),
+        ("<time>", part(0..19)),
+    ];
+    let name = values.iter().fold(step.to_owned(), |name, (spelled, value)| name.replace(spelled, value));
+    if !name.contains("<project>") {
+        return Ok(name);
+    }
+    let project = project_name(session.folder);
+    if project.len() > PROJECT_LENGTH_MAX {
+        return Err(Unplaceable::LongFolder);
+    }
+    Ok(name.replace("<project>", &project))
+}
+
+/// The path of a folder as a name: JavaScript replaces each UTF-16 unit.
+fn project_name(folder: &str) -> String {
+    let unit = |char: char| match char.is_ascii_alphanumeric() {
+        true => char.to_string(),
+        false => "-".repeat(char.len_utf16()),
+    };
+    folder.chars().map(unit).collect()
+}
+
+/// Whether a path is absolute on the system that it comes from.
+fn is_absolute(path: &str) -> bool {
+    let is_drive = matches!(path.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic());
+    path.starts_with('/') || path.starts_with("\\\\") || is_drive
+}
+
+/// The file of a session in the places where its agent keeps them.
+pub fn find_session(places: &Places, format: &dyn Format, id: &str) -> Option<PathBuf> {
+    let mut path = None;
+    discover(places, &mut |found| {
+        let hints = &found.hints;
+        let is_own = hints.format.or(hints.like).is_some_and(|own| is_same(own, format));
+        if is_own && hints.thread.is_none() && hints.session.as_deref() == Some(id) && path.is_none() {
+            path = Some(found.path);
+        }
+    });
+    path
+}
+
+/// How two versions of a session compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// They are the same.
+    Same,
+    /// The second one continues the first.
+    Continued,
+    /// The first one continues the second.
+    Behind,
+    /// Each has something that the other lacks.
+    Diverged,
+}
+
+impl Versions {
+    /// Compares two versions byte for byte.
+    pub fn compare(first: &mut dyn Read, second: &mut dyn Read) -> io::Result<Versions> {
+        const CHUNK_SIZE: usize = 64 << 10;
+        let read = |input: &mut dyn Read| {
+            let mut bytes = Vec::new();
+            input.take(CHUNK_SIZE as u64).read_to_end(&mut bytes).map(|_| bytes)
+        };
+        loop {
+            let (one, other) = (read(first)?, read(second)?);
+            if one != other {
+                return Ok(match (other.starts_with(&one), one.starts_with(&other)) {
+                    (true, _) => Versions::Continued,
+                    (_, true) => Versions::Behind,
+                    _ => Versions::Diverged,
+                });
+            }
+            if one.is_empty() {
+                return Ok(Versions::Same);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stenograph::Registry;
+    use stenograph::formats::FORMATS;
+    use stenograph::time::TimeUnit;
+
+    fn now() -> Time<'static> {
+        Time { text: "2026-03-02T09:14:05.123+02:00".into(), unit: TimeUnit::Iso }
+    }
+
+    #[test]
+    fn every_agent_finds_a_session_in_its_place() {
+        let machine = Machine::rooted("/home/mira".into());
+        let mut placed = 0;
+        for info in FORMATS.iter().map(|format| format.info()) {
+            let Some(placement) = &info.placement else { continue };
+            let (now, folder) = (now(), "/home/mira/my work/app.rs");
+            let id = new_session_id(placement.id, &now);
+            let session = PlacedSession { id: &id, folder, now: &now };
+            let place = SessionPlace::of(placement, &machine, &session).unwrap();
+            let hints = path_hints(&place.path);
+            let found = hints.format.map(|format| format.info().name);
+            assert_eq!((found, hints.session.as_deref()), (Some(info.name), Some(id.as_str())), "{place:?}");
+            assert!(info.resume.is_some() && !info.own_only, "{}", info.name);
+            placed += 1;
+        }
+        assert!(placed >= 2);
+    }
+
+    #[test]
+    fn ids_have_the_version_that_the_agent_uses() {
+        let version = |kind| Uuid::parse_str(&new_session_id(kind, &now())).unwrap().get_version_num();
+        assert_eq!((version(SessionIdKind::RandomUuid), version(SessionIdKind::TimedUuid)), (4, 7));
+        let millis = new_session_id(SessionIdKind::TimedUuid, &now()).replace('-', "");
+        assert_eq!(i64::from_str_radix(&millis[..12], 16).ok(), now().to_millis());
+    }
+
+    #[test]
+    fn hostile_ids_and_folders_have_no_place() {
+        let long = format!("/{}", "w".repeat(200));
+        let machine = Machine::rooted("/home/mira".into());
+        let format = Registry::built_in().named("claude-code").unwrap().info().placement.unwrap();
+        let place = |id, folder| SessionPlace::of(&format, &machine, &PlacedSession { id, folder, now: &now() });
+        assert_eq!(place("../../x", "/w"), Err(Unplaceable::BadId));
+        assert_eq!(place("a/b", "/w"), Err(Unplaceable::BadId));
+        assert_eq!(place("a", "w/../.."), Err(Unplaceable::RelativeFolder("w/../..".to_owned())));
+        assert_eq!(place("a", &long), Err(Unplaceable::LongFolder));
+        assert!(place("a", "/../../etc").unwrap().path.starts_with("/home/mira"));
+    }
+
+    #[test]
+    fn a_folder_becomes_a_name_unit_by_unit() {
+        assert_eq!(project_name("/home/a.b/\u{e9}-\u{1f600}"), "-home-a-b-----");
+    }
+
+    #[test]
+    fn versions_are_compared_to_the_end() {
+        let compare = |one: &str, other: &str| Versions::compare(&mut one.as_bytes(), &mut other.as_bytes()).unwrap();
+        let long = "x".repeat(100_000);
+        assert_eq!(compare(&long, &long), Versions::Same);
+        assert_eq!(compare("a\n", "a\nb\n"), Versions::Continued);
+        assert_eq!(compare(&format!("{long}y"), &long), Versions::Behind);
+        assert_eq!(compare(&format!("{long}y"), &format!("{long}z")), Versions::Diverged);
+        assert_eq!((compare("", ""), compare("", "a")), (Versions::Same, Versions::Continued));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_placed_file_is_private_new_and_can_be_taken_back() {
+        use crate::undo::{UndoOutcome, undo};
+        use std::fs;
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let machine = Machine::rooted(home.path().to_owned());
+        let format = Registry::built_in().named("claude-code").unwrap().info().placement.unwrap();
+        let session = PlacedSession { id: "11111111-2222-4333-8444-555555555555", folder: "/w", now: &now() };
+        let place = SessionPlace::of(&format, &machine, &session).unwrap();
+        let spool = || {
+            let mut spool = Spool::new().unwrap();
+            spool.write_all(b"one\n").unwrap();
+            spool
+        };
+        place.create(&mut spool()).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&place.path), mode(folder_of(&place.path))), (0o600, 0o700));
+        assert_eq!(place.create(&mut spool()).unwrap_err().problem, Problem::OutputExists);
+        fs::write(&place.path, "one\ntwo\n").unwrap();
+        assert_eq!(undo(&place.path).unwrap(), UndoOutcome::Continued);
+        fs::write(&place.path, "one\n").unwrap();
+        assert_eq!(undo(&place.path).unwrap(), UndoOutcome::Removed);
+        assert_eq!(fs::read_dir(folder_of(&place.path)).unwrap().count(), 0);
+        // A link out of the agent's folder is not followed.
+        let outside = tempfile::tempdir().unwrap();
+        fs::remove_dir(folder_of(&place.path)).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder_of(&place.path)).unwrap();
+        assert!(place.create(&mut spool()).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}
