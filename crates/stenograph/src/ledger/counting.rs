@@ -70,7 +70,9 @@ struct Answer {
 /// The session that the source of this record was copied from, as the embedded source or the record itself states.
 fn copied_from(event: &Event<'_>) -> Option<String> {
     let embedded = || Some(crate::carry::stated_source(event.carried.as_deref()?)?.1);
-    let session = event.forked_from.as_ref().map(|fork| fork.session.to_string()).or_else(embedded)?;
+    // A reduced reading has only the events that are counted.
+    let fork = event.forked_from.as_ref().filter(|_| is_counted(event));
+    let session = fork.map(|fork| fork.session.to_string()).or_else(embedded)?;
     Some(session).filter(|session| !session.is_empty() && event.session.as_deref() != Some(session))
 }
 
