@@ -32,6 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "QwenLM/qwen-code, packages/core/src/services/chatRecordingService.ts",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
     own_only: true,
+    spelling: &["parentUuid"],
     restated: &["toolCallResult.resultDisplay"],
     user: UserWords { authors: &[("provenance", &["real_user"])], ..UserWords::NONE },
     calls: CallWords {
