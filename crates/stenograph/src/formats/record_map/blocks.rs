@@ -126,9 +126,17 @@ pub fn take_history<'a>(path: &'static str, map: &HistoryMap, object: &mut Objec
         let content = said.unwrap_or(Content::Pieces(Vec::new()));
         Some(vec![Body::Message { role: role.unwrap_or(Role::System), content }])
     });
-    // An agent begins a session with a list of one message, which no other record has.
-    let is_beginning = parts.len() == known + 1;
+    // An agent begins a session with a list of one text, which no other record has.
+    let is_beginning = matches!(parts.get(known..), Some([only]) if has_text(&only.body));
     parts.iter_mut().skip(known).for_each(|part| part.restates = !is_beginning);
+}
+
+fn has_text(body: &Body<'_>) -> bool {
+    match body.content() {
+        Some(Content::Text(text)) => !text.is_empty(),
+        Some(Content::Pieces(pieces)) => pieces.iter().any(|piece| matches!(piece.kind, PieceKind::Text(_))),
+        None => false,
+    }
 }
 
 /// Makes a thought a piece that is not text.
