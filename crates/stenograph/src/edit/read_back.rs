@@ -49,12 +49,17 @@ fn is_same(planned: &Event<'static>, found: &Event<'static>) -> bool {
     planned.equals_except_position(found) || without_spelling(planned).equals_except_position(&without_spelling(found))
 }
 
-/// The event without fields that only spell its record, such as a parent that is `null` or absent.
+/// The event without fields that only spell its record, such as a parent that is `null` or absent, and a list from which the edit
+/// removed everything.
 fn without_spelling(event: &Event<'static>) -> Event<'static> {
     let mut event = event.clone();
     let formats: Vec<&FormatInfo> = event.extra.known().map(|(info, _)| info).collect();
     for info in formats {
         info.spelling.iter().for_each(|path| event.extra.drop_field(info.name, path));
+        let Some(extra) = event.extra.get(info.name) else { continue };
+        let empty = extra.0.iter().filter(|(key, _)| extra.raw(key) == Some("[]"));
+        let empty: Vec<String> = empty.map(|(key, _)| key.to_string()).collect();
+        empty.iter().for_each(|key| event.extra.drop_field(info.name, key));
     }
     event
 }
