@@ -431,7 +431,13 @@ fn process(holder: Option<u32>) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.place, self.problem)?;
+        write!(formatter, "{}: {}", self.place, self.without_place())
+    }
+}
+
+impl Error {
+    /// The problem and its cause, for a message that names the place in another way.
+    pub(crate) fn without_place(&self) -> String {
         match (&self.source, self.problem) {
             (
                 Some(source),
@@ -442,10 +448,8 @@ impl fmt::Display for Error {
                 | Problem::Damaged
                 | Problem::DatabaseDamaged
                 | Problem::IndexDamaged,
-            ) => {
-                write!(formatter, ": {source}")
-            }
-            _ => Ok(()),
+            ) => format!("{}: {source}", self.problem),
+            (_, problem) => problem.to_string(),
         }
     }
 }

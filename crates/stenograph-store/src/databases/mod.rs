@@ -209,7 +209,13 @@ pub(crate) fn found_in(
         files.sort_by(|one, other| one.path.cmp(&other.path));
         return Ok(Some(FoundConversations { files, changed: None }));
     }
-    let Some(inside) = conversations(&found.path)? else { return Ok(None) };
+    let inside = match conversations(&found.path) {
+        Ok(Some(inside)) => inside,
+        Ok(None) => return Ok(None),
+        // Any program may have such a file in a place that belongs to no agent.
+        Err(_) if found.hints.format.is_none() => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let file = |conversation: DatabaseConversation| {
         let path = conversation_path(&found.path, &conversation.name);
         let stamp = FileStamp::from(conversation_stat(found.stat.id, &conversation));
@@ -233,7 +239,7 @@ pub(crate) fn expanded(
         match found_in(&file, saved, known) {
             Ok(Some(inside)) => all.extend(inside.files),
             Ok(None) => all.push(file),
-            Err(error) => warnings.push(Warning::new(&file.path, error.to_string())),
+            Err(error) => warnings.push(Warning::new(&file.path, error.without_place())),
         }
     }
     all

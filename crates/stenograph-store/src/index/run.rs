@@ -242,7 +242,7 @@ fn survey(catalogue: &Catalogue, plan: &IndexPlan<'_>, report: &mut IndexReport)
             let members = match databases::found_in(&found, &saved, &known) {
                 Ok(members) => members,
                 Err(error) => {
-                    report.warnings.push(Warning::new(&found.path, error.to_string()));
+                    report.warnings.push(Warning::new(&found.path, error.without_place()));
                     unread.push(found.path);
                     return;
                 }
