@@ -43,7 +43,7 @@ impl Tokens {
         }
     }
 
-    /// All counters, in a fixed order. The inverse of [`Tokens::from_counters`].
+    /// All counters, in a fixed order. The inverse of `from_counters`.
     pub fn counters(&self) -> [u64; 8] {
         [
             self.input,

@@ -3,7 +3,7 @@
 //! about events itself.
 //!
 //! Transcripts are hostile text: every text passes through [`escape`](fn@escape), no text becomes markup, a link or a style, and the page
-//! has a content security policy that allows only its own style and script ([`policy_hash`]).
+//! has a content security policy that allows only its own style and script.
 //!
 //! # Elements and classes
 //!
