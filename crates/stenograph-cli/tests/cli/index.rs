@@ -164,6 +164,11 @@ fn a_watcher_on_a_full_disk_reports_it_once_and_continues_when_there_is_space() 
     let mut file = fs::File::options().append(true).open(folder.path(&path(SESSION))).unwrap();
     let more = message_line(SESSION, 40, "user", &format!("a penguin grows {}", "and grows ".repeat(20_000)));
     std::io::Write::write_all(&mut file, more.as_bytes()).unwrap();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut talk = String::new();
+    while !talk.contains("no space left on the device") {
+        assert!(std::io::BufRead::read_line(&mut errors, &mut talk).unwrap() > 0, "it has ended: {talk}");
+    }
     std::thread::sleep(Duration::from_secs(5));
     assert!(child.try_wait().unwrap().is_none(), "it has ended");
     assert!(!disk.0.join("store/index.lock").exists(), "a lock stays");
@@ -172,8 +177,7 @@ fn a_watcher_on_a_full_disk_reports_it_once_and_continues_when_there_is_space() 
     wait_for("penguin");
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let mut talk = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
+    errors.read_to_string(&mut talk).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{talk}");
     assert_eq!(talk.matches("no space left on the device").count(), 1, "{talk}");
     assert!(talk.contains("indexing again"), "{talk}");

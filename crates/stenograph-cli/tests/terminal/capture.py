@@ -6,6 +6,7 @@ usage: capture.py COLUMNS LINES COMMAND...
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
@@ -22,6 +23,9 @@ def main():
         for descriptor in range(3):
             os.dup2(follower, descriptor)
         os.close(leader)
+        # A shell that runs tests in the background makes them ignore these signals.
+        for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(ignored, signal.SIG_DFL)
         os.execvp(command[0], command)
     os.close(follower)
     written = b""

@@ -102,6 +102,9 @@ def main():
         fcntl.ioctl(follower, termios.TIOCSCTTY, 0)
         for descriptor in range(3):
             os.dup2(follower, descriptor)
+        # A shell that runs tests in the background makes them ignore these signals.
+        for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(ignored, signal.SIG_DFL)
         os.execvp(command[0], command)
     screen = Screen(columns, lines)
     failed, stopped, modes = None, False, []
