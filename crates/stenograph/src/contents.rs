@@ -204,6 +204,8 @@ impl ContentsBuilder {
             let (event, outcome) = (call.place.event, call.outcome);
             failures.push(FailedCall { event, tool: tool.unwrap_or_default(), about, outcome });
         }
+        // The calls themselves are not kept, but a reader must learn that some were not looked at.
+        audit.calls.more = calls.more;
         Contents { audit, density, phases, failures, failures_more }
     }
 }

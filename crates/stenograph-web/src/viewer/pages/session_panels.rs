@@ -181,6 +181,13 @@ fn failures_html(contents: &Contents, places: &EventLinks<'_>) -> String {
         );
     }
     body.push_str("</ol>");
+    let listed = contents.audit.errors.items.len().min(LIST_MAX) + contents.failures.len().min(LIST_MAX);
+    if count > listed as u64 {
+        let _ = write!(body, "<p>{} more are not listed.</p>", grouped(count - listed as u64));
+    }
+    if contents.audit.calls.more > 0 {
+        let _ = write!(body, "<p>The last {} calls are not examined here.</p>", grouped(contents.audit.calls.more));
+    }
     panel("failures", "Failures", &grouped(count), &body)
 }
 
