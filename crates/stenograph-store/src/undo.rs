@@ -3,21 +3,23 @@
 //! no content before; one that followed its folder has its old content in another folder. This file does not know what was
 //! edited or why.
 
-use std::borrow::Cow;
+mod header;
+mod placed;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::json::Draft;
-use stenograph::json::Object;
-
-use crate::confined::Confined;
 use crate::edit::{EditOutput, FileEdit, FileState, FileStateBuilder};
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, create_folder_durably, folder_of, resolve_links};
+use crate::files::{Disk, Files, folder_of, resolve_links};
 use crate::output::{Existing, NewFile};
+
+use header::UndoHeader;
+pub use placed::MovedFile;
+pub(crate) use placed::save_undo_of_move;
 
 /// How many edits of one file can be undone, one after the other.
 const DEPTH_MAX: u32 = 999;
@@ -102,52 +104,6 @@ pub struct UndoStep<'a> {
     pub by: EditCommand,
 }
 
-/// Where the content of a file was before a move put the file in its place.
-#[derive(Clone, Copy, Debug)]
-pub enum MovedFile<'a> {
-    /// Nowhere: the move created the file.
-    Created,
-    /// In another folder beside the folder of the file, under the same name.
-    Followed {
-        /// The name of that folder.
-        folder: &'a str,
-        /// The content there.
-        before: &'a FileState,
-    },
-}
-
-/// Saves what is needed to undo a move that is about to put a file in its place. `before` is the old content, if there is any.
-/// Returns the path of the undo file.
-pub(crate) fn save_undo_of_move(
-    files: &Arc<dyn Files>,
-    file: &Path,
-    moved: &MovedFile<'_>,
-    after: &FileState,
-    before: &mut dyn Read,
-) -> Result<PathBuf, Error> {
-    let path = free_path(file)?;
-    let place = Place::Path(path.clone());
-    let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-    let mut draft = Draft::new().with("steno_undo", VERSION).with("by", EditCommand::Move.name());
-    match moved {
-        MovedFile::Created => draft.set("before", "null"),
-        MovedFile::Followed { folder, before } => {
-            draft.set_str("folder", folder);
-            draft.nest("before", state_draft(before));
-        }
-    }
-    draft.nest("after", state_draft(after));
-    let mut out = NewFile::options().on(files).create(&path, [])?;
-    out.write_all((draft.render(None) + "\n").as_bytes()).map_err(unwritable)?;
-    zstd::stream::copy_encode(before, &mut out, 0).map_err(unwritable)?;
-    out.commit()?;
-    Ok(path)
-}
-
-fn state_draft(state: &FileState) -> Draft<'static> {
-    Draft::new().with("size", state.size).with("xxh3", &state.fingerprint)
-}
-
 /// Saves a file before an edit. `before` are its bytes, which must match the step. The file itself is not touched. Returns the
 /// path of the undo file, which lies beside the file itself and not beside a link to it.
 pub fn save_undo(file: &Path, step: &UndoStep<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
@@ -175,7 +131,9 @@ pub(crate) fn save_undo_on(
     let place = Place::Path(path.clone());
     let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
     let mut out = NewFile::options().existing(existing).on(files).create(&path, [])?;
-    out.write_all(step.header_line().as_bytes()).map_err(unwritable)?;
+    let (before_edit, after) = (Some(step.before.clone()), step.after.clone());
+    let header = UndoHeader { by: step.by, before: before_edit, after, folder: None };
+    out.write_all(header.line().as_bytes()).map_err(unwritable)?;
     let mut seen = FingerprintingReader { bytes: before, state: FileStateBuilder::default() };
     zstd::stream::copy_encode(&mut seen, &mut out, 0).map_err(unwritable)?;
     if seen.state.state() != *step.before {
@@ -195,15 +153,6 @@ pub(crate) fn save_undo_bytes(
     let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
     let (was, is) = (state(&mut { before })?, state(&mut after)?);
     save_undo(file, &UndoStep { before: &was, after: &is, by }, &mut before)
-}
-
-impl UndoStep<'_> {
-    fn header_line(&self) -> String {
-        let mut draft = Draft::new().with("steno_undo", VERSION).with("by", self.by.name());
-        draft.nest("before", state_draft(self.before));
-        draft.nest("after", state_draft(self.after));
-        draft.render(None) + "\n"
-    }
 }
 
 /// The command that edited this file last; `None` if no edit can be undone, or its undo file is damaged.
@@ -236,7 +185,7 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
     let Some(path) = newest_path(&real) else { return Ok(UndoOutcome::Nothing) };
     let Some((header, bytes)) = UndoHeader::open(&path)? else { return Ok(UndoOutcome::Damaged { path }) };
     let Some(before) = header.before.clone().filter(|_| header.folder.is_none()) else {
-        return undo_placed(files, &edit, &path, &header, bytes);
+        return placed::undo_placed(files, &edit, &path, &header, bytes);
     };
     if before == *edit.before() && header.after != *edit.before() {
         edit.remove(&path)?;
@@ -272,51 +221,6 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error
     edit.restore(out)?;
     edit.remove(&path)?;
     Ok(UndoOutcome::Restored { size: before.size, appended, by: header.by })
-}
-
-/// Removes a file that a move put in its place, after its old content, if it had any, is back in its old folder.
-fn undo_placed(
-    files: &Arc<dyn Files>,
-    edit: &FileEdit,
-    undo: &Path,
-    header: &UndoHeader,
-    bytes: impl BufRead,
-) -> Result<UndoOutcome, Error> {
-    if header.after != *edit.before() {
-        return Ok(UndoOutcome::Continued);
-    }
-    let damaged = || Ok(UndoOutcome::Damaged { path: undo.to_owned() });
-    let outcome = match (&header.folder, &header.before) {
-        (None, _) => UndoOutcome::Removed,
-        (Some(folder), before) => {
-            let (Some(before), Some(path)) = (before, sibling(edit.path(), folder)) else { return damaged() };
-            let place = Place::Path(path.clone());
-            let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-            let near = edit.path().parent().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned();
-            let files = Confined::to(files, &[near]);
-            create_folder_durably(files.as_ref(), folder_of(&path)).map_err(unwritable)?;
-            let mut out = NewFile::options().on(&files).create(&path, [])?;
-            let decoder = zstd::stream::Decoder::with_buffer(bytes).map_err(unwritable)?;
-            let mut decoder = decoder.take(before.size + 1);
-            let mut old = FingerprintingReader { bytes: &mut decoder, state: FileStateBuilder::default() };
-            if io::copy(&mut old, &mut out).is_err() || old.state.state() != *before {
-                return damaged();
-            }
-            out.commit()?;
-            UndoOutcome::MovedBack { path }
-        }
-    };
-    edit.remove_file()?;
-    edit.remove(undo)?;
-    Ok(outcome)
-}
-
-/// The file of the same name in another folder beside the folder of this one. The name comes from an undo file, which anyone
-/// may have written: it must be one plain name.
-fn sibling(file: &Path, folder: &str) -> Option<PathBuf> {
-    let mut parts = Path::new(folder).components();
-    let (Some(Component::Normal(name)), None) = (parts.next(), parts.next()) else { return None };
-    Some(file.parent()?.parent()?.join(name).join(file.file_name()?))
 }
 
 /// The bytes appended to a file since the edit, and the last byte before them; `None` if it was changed in another way.
@@ -381,48 +285,6 @@ impl Write for FingerprintingWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-/// The first line of an undo file.
-struct UndoHeader {
-    by: EditCommand,
-    /// `None` if a move created the file.
-    before: Option<FileState>,
-    after: FileState,
-    /// The name of the folder that the file was in before it followed its folder.
-    folder: Option<String>,
-}
-
-fn parse_state(raw: &str) -> Option<FileState> {
-    let mut object = Object::parse(raw)?;
-    Some(FileState { size: object.take_number("size")?, fingerprint: object.take_str("xxh3")?.into_owned() })
-}
-
-impl UndoHeader {
-    /// Opens an undo file and reads its first line; `None` if that is damaged.
-    fn open(path: &Path) -> Result<Option<(UndoHeader, BufReader<File>)>, Error> {
-        let place = Place::Path(path.to_owned());
-        let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
-        let mut input = BufReader::new(File::open(path).map_err(unreadable)?);
-        let mut header_line = Vec::new();
-        input.by_ref().take(HEAD_SIZE_MAX).read_until(b'\n', &mut header_line).map_err(unreadable)?;
-        Ok(UndoHeader::parse(&String::from_utf8_lossy(&header_line)).map(|header| (header, input)))
-    }
-
-    fn parse(header_line: &str) -> Option<UndoHeader> {
-        let mut object = Object::parse(header_line.trim_end())?;
-        if object.take_number("steno_undo")? != VERSION {
-            return None;
-        }
-        let by = EditCommand::named(&object.take_str("by")?)?;
-        let before = match object.take("before")? {
-            "null" if by == EditCommand::Move => None,
-            raw => Some(parse_state(raw)?),
-        };
-        let after = parse_state(object.take("after")?)?;
-        let folder = object.take_str("folder").filter(|_| by == EditCommand::Move).map(Cow::into_owned);
-        Some(UndoHeader { by, before, after, folder })
     }
 }
 
