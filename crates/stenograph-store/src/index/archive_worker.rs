@@ -13,7 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Store;
 use super::catalogue::{ArchivedRow, Catalogue, SourceId, SourceRow};
-use super::run::{Archiving, IndexPlan, is_missing};
+use super::run::{Archiving, IndexPlan};
+use super::survey::is_missing;
 use crate::archive::{
     AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, ForgottenState, Label, Marks, SessionKey, WhichVersion,
 };

@@ -10,7 +10,8 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Kind};
 
 use super::catalogue::{IndexedSession, SessionId, SourceRow};
-use super::run::{IndexJob, IndexRun};
+use super::run::IndexRun;
+use super::survey::IndexJob;
 use crate::Error;
 use crate::discover::PathHints;
 use crate::identity::is_unique;

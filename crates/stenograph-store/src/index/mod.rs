@@ -19,6 +19,7 @@ mod saved_status;
 mod seal;
 pub mod search;
 mod source;
+mod survey;
 mod text;
 
 use std::fs;
@@ -31,9 +32,9 @@ pub(crate) use change::is_unchanged;
 pub use marks::MarkedSession;
 pub use open::SourceLocation;
 pub use passed_over::{PassedOver, PassedOverReason};
-pub(crate) use run::is_missing;
 pub use run::{Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, NoObserver, RunObserver, remove, run};
 pub use saved_status::SavedStatuses;
+pub(crate) use survey::is_missing;
 
 use crate::archive::{Archive, CopyId};
 use crate::files::{Disk, Files as _};

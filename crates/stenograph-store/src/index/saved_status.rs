@@ -8,7 +8,8 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Outline};
 
 use super::catalogue::{Catalogue, FileStamp, SourceId};
-use super::run::{IndexJob, IndexRun};
+use super::run::IndexRun;
+use super::survey::IndexJob;
 use super::{Store, is_unchanged};
 use crate::discover::{Stat, registry_path_hints};
 use crate::file_status::{FileStatus, StatusBuilder, WINDOW_SIZE, head_facts};

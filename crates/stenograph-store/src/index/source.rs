@@ -7,7 +7,8 @@ use stenograph::format::{Format, Head};
 
 use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
 use super::change::{self, SourceChange};
-use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
+use super::run::{IndexProgress, IndexReport, IndexRun, RunObserver};
+use super::survey::{IndexJob, is_missing};
 use crate::archive::{ForgottenState, Label};
 use crate::databases;
 use crate::discover::{PathHints, Stat, registry_path_hints};
