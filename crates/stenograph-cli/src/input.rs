@@ -1,12 +1,14 @@
 //! Opens a name from the command line as a source and detects its format by content; `--from` overrides detection.
 
 use std::cell::OnceCell;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
-use stenograph::format::Format;
-use stenograph::model::Span;
-use stenograph::read::Sink;
+use stenograph::convert::Reopen;
+use stenograph::format::{Format, Wanted};
+use stenograph::model::{Event, Outline, Span};
+use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, path_hints};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::index::catalogue::SourceRow;
@@ -211,4 +213,30 @@ impl TranscriptInput {
             _ => "-".to_owned(),
         }
     }
+}
+
+/// What the first records of a source state about its session, up to its id and its folder.
+pub fn stated_session(format: &'static dyn Format, source: &mut dyn Reopen) -> Result<Outline, CommandError> {
+    struct Stated(Outline);
+    impl Sink for Stated {
+        fn event(&mut self, event: &Event<'_>) {
+            self.0.add(event);
+        }
+    }
+    const CHUNK_SIZE: usize = 64 << 10;
+    let mut stated = Stated(Outline::new(format.info().name));
+    let mut reading = Reading::new(format, Wanted::All);
+    let (mut input, mut buffer) = (source.open()?, vec![0; CHUNK_SIZE]);
+    loop {
+        let length = input.read(&mut buffer)?;
+        if length == 0 {
+            reading.end(&mut stated);
+            break;
+        }
+        reading.feed(buffer.get(..length).unwrap_or_default(), &mut stated);
+        if stated.0.session.is_some() && stated.0.header.cwd.is_some() {
+            break;
+        }
+    }
+    Ok(stated.0)
 }

@@ -18,6 +18,7 @@ use crate::edit::{FileEdit, FileState};
 use crate::error::{Error, Problem};
 use crate::files::{Disk, Files, create_folder_durably, folder_of};
 use crate::output::{NewFile, Spool};
+use crate::project::is_absolute_elsewhere;
 use crate::source_file::is_same;
 use crate::undo::{MovedFile, save_undo_of_move};
 
@@ -83,7 +84,7 @@ impl SessionPlace {
         machine: &Machine,
         session: &PlacedSession<'_>,
     ) -> Result<SessionPlace, Unplaceable> {
-        if !is_absolute(session.folder) {
+        if !is_absolute_elsewhere(Path::new(session.folder)) {
             return Err(Unplaceable::RelativeFolder(session.folder.to_owned()));
         }
         let start = placement.path.find('<').unwrap_or(placement.path.len());
@@ -211,12 +212,6 @@ fn project_name(folder: &str) -> String {
         false => "-".repeat(char.len_utf16()),
     };
     folder.chars().map(unit).collect()
-}
-
-/// Whether a path is absolute on the system that it comes from.
-fn is_absolute(path: &str) -> bool {
-    let is_drive = matches!(path.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic());
-    path.starts_with('/') || path.starts_with("\\\\") || is_drive
 }
 
 /// The file of a session in the places where its agent keeps them.

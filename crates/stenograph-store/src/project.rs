@@ -150,8 +150,8 @@ fn above_gone_worktree(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether a path is absolute on another system: it begins with `/`, a drive or a network share.
-fn is_absolute_elsewhere(path: &Path) -> bool {
+/// Whether a path is absolute on this or another system: it begins with `/`, a drive or a network share.
+pub(crate) fn is_absolute_elsewhere(path: &Path) -> bool {
     match path.as_os_str().as_encoded_bytes() {
         [b'/', ..] | [b'\\', b'\\', ..] => true,
         [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic(),

@@ -1,17 +1,15 @@
 //! `steno move`: puts a session where another agent finds it, or where its own agent finds it after its folder moved. The
-//! library converts, the store writes; this file decides which of them is asked, and says what happened.
+//! library converts, the store writes; this file decides what happens, and reports it.
 
 mod report;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stenograph::convert::{self, Carry, ConversionMethod, NewSession, Outcome, Reopen};
+use stenograph::convert::{self, Carry, ConversionMethod, NewSession, Outcome, Reopen as _};
 use stenograph::edit::fields::{FieldChanges, FolderChange, SessionFork, replace_fields};
-use stenograph::format::{Format, Wanted};
+use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::model::{Event, FormatInfo, Outline, Placement};
-use stenograph::read::{Reading, Sink};
+use stenograph::model::{FormatInfo, Outline, Placement};
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::Stat;
 use stenograph_store::edit::FileEdit;
@@ -37,11 +35,11 @@ use crate::store::SessionArgs;
 /// are appended to the original; if the original has new turns too, steno writes a fork beside it.
 ///
 /// With --cwd alone, the session follows a folder that was renamed: the file goes where its agent looks for sessions of the new
-/// folder, and its fields for the working folder name the new one. steno undo takes back a move until the session goes on.
+/// folder, and its fields for the working folder name the new one. steno undo takes back a move until the session continues.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno move latest --to AGENT              go on in another agent
+  steno move latest --to AGENT              continue in another agent
   steno move SESSION --to AGENT --dry-run   print what would happen
   eval \"$(steno move latest --to AGENT)\"    move it and resume it there
   steno move SESSION --cwd ~/work/renamed   follow a renamed folder
@@ -142,7 +140,7 @@ impl MovedSource {
         if let (Place::Path(path), RunningSession::Refused) = (input.source.place(), request.running) {
             refuse_running(path, input.format)?;
         }
-        let outline = stated(input.format, &mut input.source)?;
+        let outline = input::stated_session(input.format, &mut input.source)?;
         Ok(MovedSource { input, outline })
     }
 
@@ -158,35 +156,9 @@ impl MovedSource {
         let folder = self.outline.header.cwd.clone().filter(|folder| !folder.is_empty());
         folder.ok_or_else(|| {
             CommandError::new(format!("{}: the session does not state its working folder", request.session))
-                .hint("name the folder in which the agent goes on with --cwd DIR")
+                .hint("name the folder in which the agent continues: --cwd DIR")
         })
     }
-}
-
-/// What the records of a source state about its session, up to its folder and its id.
-fn stated(format: &'static dyn Format, source: &mut dyn Reopen) -> Result<Outline, CommandError> {
-    struct Stated(Outline);
-    impl Sink for Stated {
-        fn event(&mut self, event: &Event<'_>) {
-            self.0.add(event);
-        }
-    }
-    const CHUNK_SIZE: usize = 64 << 10;
-    let mut stated = Stated(Outline::new(format.info().name));
-    let mut reading = Reading::new(format, Wanted::All);
-    let (mut input, mut buffer) = (source.open()?, vec![0; CHUNK_SIZE]);
-    loop {
-        let length = input.read(&mut buffer)?;
-        if length == 0 {
-            reading.end(&mut stated);
-            break;
-        }
-        reading.feed(buffer.get(..length).unwrap_or_default(), &mut stated);
-        if stated.0.session.is_some() && stated.0.header.cwd.is_some() {
-            break;
-        }
-    }
-    Ok(stated.0)
 }
 
 /// Refuses to move a session that its agent works on: the copy would lack what comes next.
@@ -305,7 +277,7 @@ fn write(
     moved.undo = Some(place.create(result)?);
     let mut written = Source::open(&place.path, Passes::Many)?;
     let found = input::format_so_far(&written, None)?.map(|format| format.info().name);
-    let session = stated(to, &mut written)?.session;
+    let session = input::stated_session(to, &mut written)?.session;
     if found != Some(to.info().name) || session.as_deref() != Some(moved.id.as_str()) {
         let _ = stenograph_store::undo::undo(&place.path);
         return Err(CommandError::new(format!("{}: the written session cannot be read back", place.path.display()))
@@ -323,7 +295,7 @@ fn back(
     outcome: Outcome,
     mut result: Spool,
 ) -> Result<Moved, CommandError> {
-    let restored = stated(to, &mut result)?;
+    let restored = input::stated_session(to, &mut result)?;
     let unknown = || {
         CommandError::new(format!("{}: the embedded source does not state its session or its folder", request.session))
             .hint("restore it with steno convert -o FILE instead")

@@ -6,8 +6,6 @@ use std::process::Command;
 
 use clap::ValueEnum;
 use stenograph::json::Draft;
-use stenograph::model::{Event, Outline};
-use stenograph::read::Sink;
 use stenograph::resume;
 use stenograph_store::Passes;
 use stenograph_store::databases;
@@ -17,9 +15,8 @@ use stenograph_store::sessions::{ShortNames, resume_template};
 
 use super::r#move::{self, MoveRequest};
 use crate::error::{CommandError, ExitStatus};
-use crate::input::{self, Flow};
+use crate::input;
 use crate::output::{Output, harmless_json};
-use crate::progress::SourceProgress;
 use crate::store::{ResolvedSession, SessionArgs};
 
 /// Print the command that resumes a session
@@ -193,25 +190,13 @@ fn in_index(resolved: ResolvedSession, place: &SessionArgs) -> Result<Resumable,
 fn in_file(path: &Path) -> Result<Resumable, CommandError> {
     let mut input = input::open(path, None, Passes::Once)?;
     let info = input.format.info();
-    let mut stated = StatedFacts(Outline::new(info.name));
-    input.read(&mut stated, &SourceProgress::none(), |stated| match stated.0.session.is_some() {
-        true if stated.0.header.cwd.is_some() => Flow::Stop,
-        _ => Flow::Continue,
-    })?;
+    let stated = input::stated_session(input.format, &mut input.source)?;
     let short = path.display().to_string();
-    let name = stated.0.session.or_else(|| path_hints(path).session);
+    let name = stated.session.or_else(|| path_hints(path).session);
     let name = name.ok_or_else(|| CommandError::not_found(format!("{short}: the file states no session id")))?;
     let template = info.resume.ok_or_else(|| no_command(info.agent))?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Resumable { name, short, agent: info.agent.to_owned(), cwd: stated.0.header.cwd, path, template })
-}
-
-struct StatedFacts(Outline);
-
-impl Sink for StatedFacts {
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.add(event);
-    }
+    Ok(Resumable { name, short, agent: info.agent.to_owned(), cwd: stated.header.cwd, path, template })
 }
 
 fn no_command(agent: &str) -> CommandError {
