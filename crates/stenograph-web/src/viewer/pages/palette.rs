@@ -8,7 +8,7 @@ use super::super::address::{Params, link, session_path};
 use super::super::html::{short, text};
 use super::super::state::Viewer;
 use super::super::trouble::AnswerProblem;
-use super::sessions::{hit_html, with_open_end};
+use super::sessions::{hit_html, with_prefix};
 
 /// How many sessions and hits the palette shows.
 const SESSIONS_MAX: usize = 8;
@@ -55,7 +55,7 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
         return Ok(html);
     }
     // A query that is not complete yet finds nothing yet.
-    let longer = with_open_end(words);
+    let longer = with_prefix(words);
     for typed in [Some(words), longer.as_deref()].into_iter().flatten() {
         let Ok(query) = viewer.query(typed) else { continue };
         let request = SearchRequest {

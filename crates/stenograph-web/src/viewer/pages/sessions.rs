@@ -240,8 +240,9 @@ fn thread_html(viewer: &Viewer, source: &SourceRow, session: &str, depth: usize)
     )
 }
 
-/// The query whose last word may go on: somebody who types has not finished it. `None` if the query ends otherwise.
-pub fn with_open_end(words: &str) -> Option<String> {
+/// The query with its last word as a prefix, for a user who is still typing it. `None` if the query does not end with a plain
+/// word.
+pub fn with_prefix(words: &str) -> Option<String> {
     /// Shorter beginnings match too much.
     const WORD_LENGTH_MIN: usize = 2;
     let last = words.rsplit(char::is_whitespace).next().unwrap_or_default();
@@ -250,7 +251,7 @@ pub fn with_open_end(words: &str) -> Option<String> {
     (is_word && !is_quoted && !["AND", "OR", "NOT"].contains(&last)).then(|| format!("{words}*"))
 }
 
-/// The sessions that contain what the query asks for, each with its best places. If nothing does, the last word may go on.
+/// The sessions that contain what the query asks for, each with its best places. If nothing does, the last word is a prefix.
 fn hits_html(viewer: &Viewer, filter: &str, words: &str, params: &Params) -> Result<String, AnswerProblem> {
     let offset = usize::try_from(params.number("from").unwrap_or(0)).unwrap_or(usize::MAX);
     let order = if params.value("sort") == Some("newest") { Order::Newest } else { Order::Best };
@@ -262,7 +263,7 @@ fn hits_html(viewer: &Viewer, filter: &str, words: &str, params: &Params) -> Res
     };
     let (mut found, mut asked) = (find(words)?, words.to_owned());
     if found.hits.is_empty()
-        && let Some(longer) = with_open_end(words)
+        && let Some(longer) = with_prefix(words)
         && let Ok(more) = find(&longer)
     {
         (found, asked) = (more, longer);
@@ -397,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_last_word_may_go_on() {
+    fn only_a_plain_last_word_becomes_a_prefix() {
         for (typed, longer) in [
             ("harb", Some("harb*")),
             ("calm harb", Some("calm harb*")),
@@ -412,7 +413,7 @@ mod tests {
             ("calm OR", None),
             ("", None),
         ] {
-            assert_eq!(with_open_end(typed).as_deref(), longer, "{typed}");
+            assert_eq!(with_prefix(typed).as_deref(), longer, "{typed}");
         }
     }
 }
