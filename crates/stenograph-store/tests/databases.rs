@@ -197,3 +197,40 @@ fn a_transaction_that_was_interrupted_is_reported() {
     assert_eq!(problem(&torn_path), Problem::DatabaseHalfWritten);
     assert_eq!(fs::read(&torn_path).unwrap(), before);
 }
+
+#[test]
+fn a_view_is_no_table_of_an_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let connection = database(&path, &["ses_1"]);
+    // The query of this view never ends.
+    connection
+        .execute_batch(
+            "DROP TABLE part;
+             CREATE VIEW part AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+               SELECT i AS id, i AS message_id, 'ses_1' AS session_id, 0 AS time_created, 0 AS time_updated,
+                 '{}' AS data FROM n;",
+        )
+        .unwrap();
+    assert_eq!(lines(&conversation_path(&path, "ses_1")).len(), 3);
+    connection.execute_batch("DROP TABLE session; CREATE VIEW session AS SELECT * FROM part;").unwrap();
+    assert!(conversations(&path).unwrap().is_none());
+}
+
+#[test]
+fn times_and_names_that_no_agent_writes_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let names = ["../../outside", "/outside", "a\u{1b}[2Jb", "x'; DROP TABLE part; --", "."];
+    let connection = database(&path, &names);
+    for time in [i64::MIN, i64::MAX, -1, 0] {
+        connection.execute("UPDATE session SET time_updated = ?1", [time]).unwrap();
+        connection.execute("UPDATE part SET time_updated = ?1", [time]).unwrap();
+        let found = conversations(&path).unwrap().unwrap();
+        assert_eq!(found.len(), names.len(), "{time}");
+        for one in &found {
+            assert_eq!(lines(&conversation_path(&path, &one.name)).len(), 5, "{time}: {}", one.name);
+        }
+    }
+    assert_eq!(files(folder.path()), ["a.db"]);
+}

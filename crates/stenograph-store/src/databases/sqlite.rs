@@ -256,8 +256,11 @@ fn order(columns: &[&str]) -> String {
     columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ")
 }
 
+/// The columns of a table; none if there is no such table. A view is none: a query on it may never end.
 fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare_cached("SELECT name FROM pragma_table_info(?1)")?;
+    let sql = "SELECT name FROM pragma_table_info(?1) WHERE EXISTS \
+               (SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name = ?1)";
+    let mut statement = connection.prepare_cached(sql)?;
     statement.query_map([table], |row| row.get(0))?.collect()
 }
 
@@ -377,9 +380,9 @@ fn key(value: ValueRef<'_>) -> Option<String> {
 /// A time in milliseconds since 1970: a number of milliseconds or seconds, or a date in UTC.
 fn millis(value: ValueRef<'_>) -> i64 {
     /// Seconds reach this number in the year 5138, and milliseconds reached it in 1973.
-    const SECONDS_MAX: i64 = 100_000_000_000;
+    const SECONDS_MAX: u64 = 100_000_000_000;
     match value {
-        ValueRef::Integer(number) if number.abs() < SECONDS_MAX => number * 1000,
+        ValueRef::Integer(number) if number.unsigned_abs() < SECONDS_MAX => number * 1000,
         ValueRef::Integer(number) => number,
         // A float becomes the nearest integer that there is.
         ValueRef::Real(seconds) => (seconds * 1000.0) as i64,
