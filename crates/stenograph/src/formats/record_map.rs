@@ -8,7 +8,7 @@ mod format;
 mod read;
 mod write;
 
-pub use format::{MappedFormat, MappedPlace, MappedReader, MappedWriter, Words};
+pub use format::{MappedFormat, MappedPlace, Words};
 
 use crate::model::{Body, Content, Role};
 

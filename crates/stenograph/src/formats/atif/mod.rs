@@ -2,18 +2,12 @@
 //! beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, SessionWords, TotalPaths, UsageWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `atif`.
-#[derive(Debug)]
-pub struct Atif;
+use crate::model::{CallWords, ExitCodeAt, Role, SessionWords, TotalPaths, UsageWords};
 
 const NAME: &str = "atif";
 
@@ -53,7 +47,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "source" };
+/// The format `atif`.
+pub static ATIF: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "source" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -131,25 +126,11 @@ static AGENT: RecordMap = STEP;
 static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..STEP };
 static SYSTEM: RecordMap = RecordMap { speaks: Speaks::As(Role::System), ..STEP };
 
-impl Format for Atif {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let version = head.document().and_then(|document| document.peek_str("schema_version"));
-        match version.is_some_and(|version| version.starts_with("ATIF-v1.")) {
-            true => Sniff::Certain,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let version = head.document().and_then(|document| document.peek_str("schema_version"));
+    match version.is_some_and(|version| version.starts_with("ATIF-v1.")) {
+        true => Sniff::Certain,
+        false => Sniff::No,
     }
 }
 
@@ -174,8 +155,7 @@ mod tests {
 
     #[test]
     fn versions_of_the_first_series_are_claimed_and_no_others() {
-        let sniffed =
-            |version: &str| Atif.sniff(&Head::new(format!("{{\"schema_version\": \"{version}\"}}").as_bytes()));
+        let sniffed = |version: &str| sniff(&Head::new(format!("{{\"schema_version\": \"{version}\"}}").as_bytes()));
         assert_eq!(sniffed("ATIF-v1.0"), Sniff::Certain);
         assert_eq!(sniffed("ATIF-v2.0"), Sniff::No);
     }

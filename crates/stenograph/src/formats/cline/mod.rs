@@ -1,18 +1,11 @@
 //! Cline 3: the messages of a session, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    ErrorAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap, Speaks,
-    UsageMap, Words,
+    ErrorAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Speaks, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, SessionWords, UsageWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `cline`.
-#[derive(Debug)]
-pub struct Cline;
+use crate::model::{CallWords, ExitCodeAt, Role, SessionWords, UsageWords};
 
 const NAME: &str = "cline";
 
@@ -41,7 +34,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+/// The format `cline`.
+pub static CLINE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -84,22 +78,8 @@ static ASSISTANT: RecordMap = MESSAGE;
 static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
 static SUMMARY: RecordMap = RecordMap { speaks: Speaks::Summary, ..MESSAGE };
 
-impl Format for Cline {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let Some(document) = head.document() else { return Sniff::No };
-        let is_session = ["version", "updated_at", "agent", "sessionId"].iter().all(|key| document.has(key));
-        if is_session && document.has("messages") { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let Some(document) = head.document() else { return Sniff::No };
+    let is_session = ["version", "updated_at", "agent", "sessionId"].iter().all(|key| document.has(key));
+    if is_session && document.has("messages") { Sniff::Certain } else { Sniff::No }
 }

@@ -1,18 +1,12 @@
 //! Continue's sessions, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `continue`.
-#[derive(Debug)]
-pub struct Continue;
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords};
 
 const NAME: &str = "continue";
 
@@ -38,7 +32,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "message.role" };
+/// The format `continue`.
+pub static CONTINUE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.role" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -115,22 +110,8 @@ static TOOL: RecordMap = RecordMap {
     ..ITEM
 };
 
-impl Format for Continue {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let Some(document) = head.document() else { return Sniff::No };
-        let is_session = ["sessionId", "title", "workspaceDirectory", "history"].iter().all(|key| document.has(key));
-        if is_session { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let Some(document) = head.document() else { return Sniff::No };
+    let is_session = ["sessionId", "title", "workspaceDirectory", "history"].iter().all(|key| document.has(key));
+    if is_session { Sniff::Certain } else { Sniff::No }
 }

@@ -2,17 +2,11 @@
 
 mod table;
 
-use super::record_map::{MappedReader, MappedWriter};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use super::record_map::MappedFormat;
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, JudgementPaths, Outline, ReportPaths, UsageWords, UserWords, Verdict};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `copilot`.
-#[derive(Debug)]
-pub struct Copilot;
+use crate::model::{CallWords, ExitCodeAt, JudgementPaths, ReportPaths, UsageWords, UserWords, Verdict};
 
 static INFO: FormatInfo = FormatInfo {
     name: "copilot",
@@ -70,30 +64,19 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-impl Format for Copilot {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+/// The format `copilot`.
+pub static COPILOT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of: table::map_of, kind: "type" };
 
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_start = |object: &Object<'_>| {
-            object.peek_str("type").as_deref() == Some("session.start")
-                && object.peek_object("data").is_some_and(|data| data.has("sessionId") && data.has("producer"))
-        };
-        match objects.first().is_some_and(is_start) {
-            true => Sniff::Certain,
-            false if !objects.is_empty() && objects.iter().all(is_event) => Sniff::Likely,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&table::MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&table::MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_start = |object: &Object<'_>| {
+        object.peek_str("type").as_deref() == Some("session.start")
+            && object.peek_object("data").is_some_and(|data| data.has("sessionId") && data.has("producer"))
+    };
+    match objects.first().is_some_and(is_start) {
+        true => Sniff::Certain,
+        false if !objects.is_empty() && objects.iter().all(is_event) => Sniff::Likely,
+        false => Sniff::No,
     }
 }
 

@@ -1,14 +1,12 @@
 //! The records of Copilot's sessions. These are tables only.
 
 use crate::formats::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Restates,
-    ResultMap, Speaks, StopMap, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedPlace, PartMap, RecordField, RecordMap, Restates, ResultMap, Speaks,
+    StopMap, TEXT, UsageMap, Words,
 };
 use crate::model::Role;
 
-pub(super) static MAPPED: MappedFormat = MappedFormat { info: &super::INFO, map_of, kind: "type" };
-
-fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let name = word("type")?;
     let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
     let special = match name.as_str() {

@@ -1,19 +1,12 @@
 //! Factory droid: the records of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    ErrorAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap, Speaks, StopMap,
-    TEXT, Words,
+    ErrorAt, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Speaks, StopMap, TEXT, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, UserWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `droid`.
-#[derive(Debug)]
-pub struct Droid;
+use crate::model::{CallWords, ExitCodeAt, Role, UserWords};
 
 const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
 
@@ -36,7 +29,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+/// The format `droid`.
+pub static DROID: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("type")?.as_str(), word("message.role").as_deref()) {
@@ -85,24 +79,10 @@ static UNKNOWN: RecordMap = RecordMap { parts: &[PartMap::Unknown("type")], ..RE
 static OUTCOME: RecordMap =
     RecordMap { parts: &[PartMap::Ended(StopMap { reason: "reason", success: "", content: "" })], ..RecordMap::NONE };
 
-impl Format for Droid {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let is_start = |object: &Object<'_>| {
-            object.peek_str("type").as_deref() == Some("session_start")
-                && ["id", "title", "owner"].iter().all(|key| object.has(key))
-        };
-        if head.objects().first().is_some_and(is_start) { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let is_start = |object: &Object<'_>| {
+        object.peek_str("type").as_deref() == Some("session_start")
+            && ["id", "title", "owner"].iter().all(|key| object.has(key))
+    };
+    if head.objects().first().is_some_and(is_start) { Sniff::Certain } else { Sniff::No }
 }

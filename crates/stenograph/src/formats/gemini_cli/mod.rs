@@ -1,19 +1,13 @@
 //! Gemini CLI: the sessions of both generations, one document or JSON lines. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, HistoryMap, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, OutputHas,
-    PartMap, PartsForm, RecordField, RecordMap, Restates, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, HistoryMap, InputAt, InputHas, MappedFormat, MappedPlace, OutputHas, PartMap, PartsForm,
+    RecordField, RecordMap, Restates, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, REWIND_TO, Role, UsageWords, Verdict};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `gemini-cli`.
-#[derive(Debug)]
-pub struct GeminiCli;
+use crate::model::{CallWords, ExitCodeAt, REWIND_TO, Role, UsageWords, Verdict};
 
 const NAME: &str = "gemini-cli";
 
@@ -48,7 +42,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+/// The format `gemini-cli`.
+pub static GEMINI_CLI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -149,33 +144,19 @@ static ERROR: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Failure, ..
 static WARNING: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("warning"), ..MESSAGE };
 static INFORMATION: RecordMap = RecordMap { parts: NOTICE, speaks: Speaks::Fact("info"), ..MESSAGE };
 
-impl Format for GeminiCli {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let has_header = |object: &Object<'_>| {
-            object.has("sessionId") && object.has("projectHash") && (object.has("startTime") || object.has("messages"))
-        };
-        let objects = head.objects();
-        let is_answer = |object: &Object<'_>| {
-            object.peek_str("type").as_deref() == Some("gemini") && object.has("id") && object.has("content")
-        };
-        if head.document().as_ref().is_some_and(has_header) {
-            Sniff::Certain
-        } else if objects.iter().any(is_answer) {
-            Sniff::Likely
-        } else {
-            Sniff::No
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let has_header = |object: &Object<'_>| {
+        object.has("sessionId") && object.has("projectHash") && (object.has("startTime") || object.has("messages"))
+    };
+    let objects = head.objects();
+    let is_answer = |object: &Object<'_>| {
+        object.peek_str("type").as_deref() == Some("gemini") && object.has("id") && object.has("content")
+    };
+    if head.document().as_ref().is_some_and(has_header) {
+        Sniff::Certain
+    } else if objects.iter().any(is_answer) {
+        Sniff::Likely
+    } else {
+        Sniff::No
     }
 }

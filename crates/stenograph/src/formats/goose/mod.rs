@@ -1,19 +1,13 @@
 //! goose: the rows of a conversation in its database, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ElementMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap,
-    RecordField, RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ElementMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap,
+    ResultMap, Speaks, TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, DatabaseTables, ExitCodeAt, Outline, Role, RowTable, SessionTable, UserWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `goose`.
-#[derive(Debug)]
-pub struct Goose;
+use crate::model::{CallWords, DatabaseTables, ExitCodeAt, Role, RowTable, SessionTable, UserWords};
 
 static INFO: FormatInfo = FormatInfo {
     name: "goose",
@@ -50,7 +44,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "table" };
+/// The format `goose`.
+pub static GOOSE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "table" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("table")?.as_str(), word("role").as_deref()) {
@@ -130,30 +125,16 @@ static USAGE: RecordMap = RecordMap {
     ..RecordMap::NONE
 };
 
-impl Format for Goose {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is = |object: &Object<'_>, table: &str, keys: &[&str]| {
-            object.peek_str("table").as_deref() == Some(table) && keys.iter().all(|key| object.has(key))
-        };
-        let is_session = |object: &Object<'_>| is(object, "sessions", &["id", "working_dir", "goose_mode"]);
-        let is_message = |object: &Object<'_>| is(object, "messages", &["message_id", "session_id", "content_json"]);
-        match objects.first() {
-            Some(first) if is_session(first) => Sniff::Certain,
-            Some(_) if objects.iter().all(is_message) => Sniff::Likely,
-            _ => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is = |object: &Object<'_>, table: &str, keys: &[&str]| {
+        object.peek_str("table").as_deref() == Some(table) && keys.iter().all(|key| object.has(key))
+    };
+    let is_session = |object: &Object<'_>| is(object, "sessions", &["id", "working_dir", "goose_mode"]);
+    let is_message = |object: &Object<'_>| is(object, "messages", &["message_id", "session_id", "content_json"]);
+    match objects.first() {
+        Some(first) if is_session(first) => Sniff::Certain,
+        Some(_) if objects.iter().all(is_message) => Sniff::Likely,
+        _ => Sniff::No,
     }
 }

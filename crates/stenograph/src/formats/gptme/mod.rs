@@ -3,19 +3,13 @@
 mod marks;
 
 use super::record_map::{
-    ErrorAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    ErrorAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks, TEXT, UsageMap,
+    Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `gptme`.
-#[derive(Debug)]
-pub struct Gptme;
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords};
 
 const NAME: &str = "gptme";
 
@@ -42,7 +36,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+/// The format `gptme`.
+pub static GPTME: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("role")?.as_str() {
@@ -87,33 +82,19 @@ static RESULT: RecordMap = RecordMap {
     ..MESSAGE
 };
 
-impl Format for Gptme {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_message = |object: &Object<'_>| {
-            object.peek_str("role").is_some()
-                && object.peek_str("timestamp").is_some_and(|time| time.get(10..11) == Some("T"))
-                && object.peek_str("content").is_some()
-                && object.keys().all(|key| KEYS.contains(&key))
-        };
-        let has_own = |object: &Object<'_>| OWN_KEYS.iter().any(|key| object.has(key));
-        match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
-            (true, true) => Sniff::Certain,
-            (true, false) => Sniff::Likely,
-            (false, _) => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_message = |object: &Object<'_>| {
+        object.peek_str("role").is_some()
+            && object.peek_str("timestamp").is_some_and(|time| time.get(10..11) == Some("T"))
+            && object.peek_str("content").is_some()
+            && object.keys().all(|key| KEYS.contains(&key))
+    };
+    let has_own = |object: &Object<'_>| OWN_KEYS.iter().any(|key| object.has(key));
+    match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
+        (true, true) => Sniff::Certain,
+        (true, false) => Sniff::Likely,
+        (false, _) => Sniff::No,
     }
 }
 

@@ -1,19 +1,13 @@
 //! Grok CLI: the updates of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `grok`.
-#[derive(Debug)]
-pub struct Grok;
+use crate::model::{CallWords, ExitCodeAt, Role};
 
 const NAME: &str = "grok";
 
@@ -33,7 +27,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "params.update.sessionUpdate" };
+/// The format `grok`.
+pub static GROK: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "params.update.sessionUpdate" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("params.update.sessionUpdate")?.as_str() {
@@ -114,27 +109,13 @@ static TURN: RecordMap = RecordMap {
     ..RecordMap::NONE
 };
 
-impl Format for Grok {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_update = |object: &Object<'_>| {
-            let method = object.peek_str("method");
-            matches!(method.as_deref(), Some("session/update" | "_x.ai/session/update"))
-                && object.has("timestamp")
-                && object.peek_object("params").is_some_and(|params| params.has("sessionId") && params.has("update"))
-        };
-        if !objects.is_empty() && objects.iter().all(is_update) { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_update = |object: &Object<'_>| {
+        let method = object.peek_str("method");
+        matches!(method.as_deref(), Some("session/update" | "_x.ai/session/update"))
+            && object.has("timestamp")
+            && object.peek_object("params").is_some_and(|params| params.has("sessionId") && params.has("update"))
+    };
+    if !objects.is_empty() && objects.iter().all(is_update) { Sniff::Certain } else { Sniff::No }
 }

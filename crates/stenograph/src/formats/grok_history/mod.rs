@@ -1,19 +1,13 @@
 //! Grok CLI: the context of the model, one message per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
-    ResultMap, Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks, TEXT,
+    Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `grok-history`.
-#[derive(Debug)]
-pub struct GrokHistory;
+use crate::model::{CallWords, ExitCodeAt, Role};
 
 const NAME: &str = "grok-history";
 
@@ -34,7 +28,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+/// The format `grok-history`.
+pub static GROK_HISTORY: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {
@@ -76,35 +71,21 @@ static RESULT: RecordMap = RecordMap {
     ..RecordMap::NONE
 };
 
-impl Format for GrokHistory {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_message = |object: &Object<'_>| match object.peek_str("type").as_deref() {
-            Some("system") => object.keys().all(|key| matches!(key, "type" | "content")),
-            Some("user") => object.has("content") && !object.has("message") && !object.has("uuid"),
-            Some("assistant") => object.has("content") && object.has("model_id"),
-            Some("reasoning") => object.has("summary"),
-            Some("tool_result") => object.has("tool_call_id") && object.has("content"),
-            _ => false,
-        };
-        let has_own =
-            |object: &Object<'_>| ["prompt_index", "synthetic_reason", "model_id"].iter().any(|key| object.has(key));
-        match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
-            (true, true) => Sniff::Certain,
-            (true, false) => Sniff::Maybe,
-            (false, _) => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_message = |object: &Object<'_>| match object.peek_str("type").as_deref() {
+        Some("system") => object.keys().all(|key| matches!(key, "type" | "content")),
+        Some("user") => object.has("content") && !object.has("message") && !object.has("uuid"),
+        Some("assistant") => object.has("content") && object.has("model_id"),
+        Some("reasoning") => object.has("summary"),
+        Some("tool_result") => object.has("tool_call_id") && object.has("content"),
+        _ => false,
+    };
+    let has_own =
+        |object: &Object<'_>| ["prompt_index", "synthetic_reason", "model_id"].iter().any(|key| object.has(key));
+    match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
+        (true, true) => Sniff::Certain,
+        (true, false) => Sniff::Maybe,
+        (false, _) => Sniff::No,
     }
 }

@@ -1,19 +1,13 @@
 //! Kimi CLI: the wire of a session, one message per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, StopMap, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    StopMap, TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords, Verdict};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `kimi`.
-#[derive(Debug)]
-pub struct Kimi;
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, Verdict};
 
 const NAME: &str = "kimi";
 
@@ -46,7 +40,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "message.type" };
+/// The format `kimi`.
+pub static KIMI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.type" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let Some(kind) = word("message.type") else {
@@ -148,31 +143,17 @@ static END: RecordMap =
 static INTERRUPTED: RecordMap = RecordMap { parts: &[PartMap::Failed("", "")], ..MESSAGE };
 static FACT: RecordMap = RecordMap { parts: &[PartMap::Named("message.type")], ..MESSAGE };
 
-impl Format for Kimi {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_message = |object: &Object<'_>| {
-            object.has("timestamp")
-                && object.peek_object("message").is_some_and(|message| message.has("type") && message.has("payload"))
-        };
-        // The header is one that Kimi Code has too.
-        let is_header = |object: &Object<'_>| object.has("protocol_version") && !object.has("created_at");
-        match objects.iter().any(is_message) && objects.iter().all(|object| is_message(object) || is_header(object)) {
-            true => Sniff::Certain,
-            false if objects.len() == 1 && objects.iter().all(is_header) => Sniff::Maybe,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_message = |object: &Object<'_>| {
+        object.has("timestamp")
+            && object.peek_object("message").is_some_and(|message| message.has("type") && message.has("payload"))
+    };
+    // The header is one that Kimi Code has too.
+    let is_header = |object: &Object<'_>| object.has("protocol_version") && !object.has("created_at");
+    match objects.iter().any(is_message) && objects.iter().all(|object| is_message(object) || is_header(object)) {
+        true => Sniff::Certain,
+        false if objects.len() == 1 && objects.iter().all(is_header) => Sniff::Maybe,
+        false => Sniff::No,
     }
 }

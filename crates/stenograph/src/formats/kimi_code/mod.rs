@@ -1,19 +1,13 @@
 //! Kimi Code: the operations of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, Restates, ResultMap, Speaks, StopMap, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Restates,
+    ResultMap, Speaks, StopMap, TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, Outline, REWIND, Role, SessionWords, UsageWords, UserWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `kimi-code`.
-#[derive(Debug)]
-pub struct KimiCode;
+use crate::model::{CallWords, REWIND, Role, SessionWords, UsageWords, UserWords};
 
 const NAME: &str = "kimi-code";
 
@@ -45,7 +39,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+/// The format `kimi-code`.
+pub static KIMI_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let kind = word("type")?;
@@ -227,34 +222,20 @@ static END: RecordMap =
 static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("summary")], ..OPERATION };
 static UNDO: RecordMap = RecordMap { parts: &[PartMap::Count(REWIND, "count")], ..OPERATION };
 
-impl Format for KimiCode {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_header = |object: &Object<'_>| {
-            object.peek_str("type").as_deref() == Some("metadata")
-                && object.has("protocol_version")
-                && object.has("created_at")
-        };
-        let is_operation = |object: &Object<'_>| {
-            let kind = object.peek_str("type").unwrap_or_default();
-            object.has("time") && PREFIXES.iter().any(|prefix| kind.starts_with(prefix))
-        };
-        match objects.first().is_some_and(is_header) {
-            true => Sniff::Certain,
-            false if !objects.is_empty() && objects.iter().all(is_operation) => Sniff::Likely,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_header = |object: &Object<'_>| {
+        object.peek_str("type").as_deref() == Some("metadata")
+            && object.has("protocol_version")
+            && object.has("created_at")
+    };
+    let is_operation = |object: &Object<'_>| {
+        let kind = object.peek_str("type").unwrap_or_default();
+        object.has("time") && PREFIXES.iter().any(|prefix| kind.starts_with(prefix))
+    };
+    match objects.first().is_some_and(is_header) {
+        true => Sniff::Certain,
+        false if !objects.is_empty() && objects.iter().all(is_operation) => Sniff::Likely,
+        false => Sniff::No,
     }
 }

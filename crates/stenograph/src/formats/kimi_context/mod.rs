@@ -1,19 +1,12 @@
 //! Kimi CLI: the context of the model, one message per line. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordMap, ResultMap,
-    Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, PartMap, RecordMap, ResultMap, Speaks, TEXT, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, Outline, Role};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `kimi-context`.
-#[derive(Debug)]
-pub struct KimiContext;
+use crate::model::{CallWords, Role};
 
 const NAME: &str = "kimi-context";
 
@@ -37,7 +30,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+/// The format `kimi-context`.
+pub static KIMI_CONTEXT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("role")?.as_str() {
@@ -76,31 +70,17 @@ static RESULT: RecordMap = RecordMap {
 };
 static FACT: RecordMap = RecordMap { parts: &[PartMap::Named("role")], ..RecordMap::NONE };
 
-impl Format for KimiContext {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let role = |object: &Object<'_>| object.peek_str("role").map(std::borrow::Cow::into_owned);
-        let is_own = |object: &Object<'_>| match role(object).as_deref() {
-            Some("_system_prompt") => object.has("content"),
-            Some("_checkpoint") => object.has("id"),
-            Some("_usage") => object.has("token_count"),
-            _ => false,
-        };
-        match objects.iter().any(is_own) && objects.iter().all(|object| role(object).is_some()) {
-            true => Sniff::Certain,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let role = |object: &Object<'_>| object.peek_str("role").map(std::borrow::Cow::into_owned);
+    let is_own = |object: &Object<'_>| match role(object).as_deref() {
+        Some("_system_prompt") => object.has("content"),
+        Some("_checkpoint") => object.has("id"),
+        Some("_usage") => object.has("token_count"),
+        _ => false,
+    };
+    match objects.iter().any(is_own) && objects.iter().all(|object| role(object).is_some()) {
+        true => Sniff::Certain,
+        false => Sniff::No,
     }
 }

@@ -1,18 +1,12 @@
 //! mini-swe-agent's trajectories, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{CallWords, ExitCodeAt, Outline, Role};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `mini-swe-agent`.
-#[derive(Debug)]
-pub struct MiniSweAgent;
+use crate::model::{CallWords, ExitCodeAt, Role};
 
 const NAME: &str = "mini-swe-agent";
 
@@ -39,7 +33,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+/// The format `mini-swe-agent`.
+pub static MINI_SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -114,24 +109,10 @@ static TOOL: RecordMap = RecordMap {
 
 static EXIT: RecordMap = RecordMap { usage: None, parts: &[PartMap::Stop("extra.exit_status")], ..MESSAGE };
 
-impl Format for MiniSweAgent {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let Some(document) = head.document() else { return Sniff::No };
-        let format = document.peek_str("trajectory_format");
-        let is_named = format.is_some_and(|format| format.starts_with("mini-swe-agent"));
-        let has_version = document.peek_object("info").is_some_and(|info| info.has("mini_version"));
-        if is_named || has_version { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let Some(document) = head.document() else { return Sniff::No };
+    let format = document.peek_str("trajectory_format");
+    let is_named = format.is_some_and(|format| format.starts_with("mini-swe-agent"));
+    let has_version = document.peek_object("info").is_some_and(|info| info.has("mini_version"));
+    if is_named || has_version { Sniff::Certain } else { Sniff::No }
 }

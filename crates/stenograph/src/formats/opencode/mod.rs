@@ -2,19 +2,11 @@
 
 mod table;
 
-use super::record_map::{MappedReader, MappedWriter};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use super::record_map::MappedFormat;
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{
-    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Outline, RowTable, SessionTable, UserWords, Verdict,
-};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `opencode`.
-#[derive(Debug)]
-pub struct Opencode;
+use crate::model::{CallWords, DatabaseTables, ExitCodeAt, LowerTable, RowTable, SessionTable, UserWords, Verdict};
 
 static INFO: FormatInfo = FormatInfo {
     name: "opencode",
@@ -68,29 +60,18 @@ const DATABASE: DatabaseTables = DatabaseTables {
     ],
 };
 
-impl Format for Opencode {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+/// The format `opencode`.
+pub static OPENCODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of: table::map_of, kind: "table" };
 
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_session = |object: &Object<'_>| {
-            object.peek_str("table").as_deref() == Some("session")
-                && ["id", "project_id", "directory", "slug"].iter().all(|key| object.has(key))
-        };
-        match objects.first().is_some_and(is_session) {
-            true => Sniff::Certain,
-            false if !objects.is_empty() && objects.iter().all(table::is_row) => Sniff::Likely,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&table::MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&table::MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_session = |object: &Object<'_>| {
+        object.peek_str("table").as_deref() == Some("session")
+            && ["id", "project_id", "directory", "slug"].iter().all(|key| object.has(key))
+    };
+    match objects.first().is_some_and(is_session) {
+        true => Sniff::Certain,
+        false if !objects.is_empty() && objects.iter().all(table::is_row) => Sniff::Likely,
+        false => Sniff::No,
     }
 }

@@ -1,15 +1,13 @@
 //! The rows of OpenCode's tables. These are tables only.
 
 use crate::formats::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, OutputHas, PartMap, RecordField, RecordMap,
-    ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedPlace, OutputHas, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
 };
 use crate::json::Object;
 use crate::model::Role;
 
-pub(super) static MAPPED: MappedFormat = MappedFormat { info: &super::INFO, map_of, kind: "table" };
-
-fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
+pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
     match word("table")?.as_str() {
         "session" => Some(&SESSION),

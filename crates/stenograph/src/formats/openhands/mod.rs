@@ -2,19 +2,13 @@
 //! beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
-    ResultMap, Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks, TEXT,
+    Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, SessionWords, TotalPaths, UsageWords, Verdict};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `openhands`.
-#[derive(Debug)]
-pub struct Openhands;
+use crate::model::{CallWords, ExitCodeAt, Role, SessionWords, TotalPaths, UsageWords, Verdict};
 
 const NAME: &str = "openhands";
 
@@ -57,7 +51,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "kind" };
+/// The format `openhands`.
+pub static OPENHANDS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "kind" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let Some(kind) = word("kind") else {
@@ -153,28 +148,14 @@ static INTERRUPT: RecordMap = RecordMap { parts: &[PartMap::Stated("interrupt")]
 static UPDATE: RecordMap = RecordMap { parts: &[PartMap::Stated("state")], ..EVENT };
 static REQUEST: RecordMap = RecordMap { parts: &[PartMap::Stated("condensation_request")], ..EVENT };
 
-impl Format for Openhands {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_event = |object: &Object<'_>| {
-            let kind = object.peek_str("kind").unwrap_or_default();
-            let is_state = ["agent", "workspace", "execution_status"].iter().all(|key| object.has(key));
-            let names = ["Event", "Observation", "Condensation", "Request"];
-            let is_named = names.iter().any(|name| kind.ends_with(name));
-            is_state || is_named && ["id", "timestamp", "source"].iter().all(|key| object.has(key))
-        };
-        if !objects.is_empty() && objects.iter().all(is_event) { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_event = |object: &Object<'_>| {
+        let kind = object.peek_str("kind").unwrap_or_default();
+        let is_state = ["agent", "workspace", "execution_status"].iter().all(|key| object.has(key));
+        let names = ["Event", "Observation", "Condensation", "Request"];
+        let is_named = names.iter().any(|name| kind.ends_with(name));
+        is_state || is_named && ["id", "timestamp", "source"].iter().all(|key| object.has(key))
+    };
+    if !objects.is_empty() && objects.iter().all(is_event) { Sniff::Certain } else { Sniff::No }
 }

@@ -1,19 +1,13 @@
 //! OpenHands before its release 1: a trajectory, one array of actions and observations. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField,
-    RecordMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
+    TEXT, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `openhands-trajectory`.
-#[derive(Debug)]
-pub struct OpenhandsTrajectory;
+use crate::model::{CallWords, ExitCodeAt, Role};
 
 const NAME: &str = "openhands-trajectory";
 
@@ -31,7 +25,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "action" };
+/// The format `openhands-trajectory`.
+pub static OPENHANDS_TRAJECTORY: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "action" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     if place != MappedPlace::Record {
@@ -106,31 +101,17 @@ static OBSERVATION: RecordMap = RecordMap {
     ..EVENT
 };
 
-impl Format for OpenhandsTrajectory {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let events = head.elements();
-        let is_event = |event: &Object<'_>| {
-            let acts = event.has("action") && event.has("args");
-            let observes = event.has("observation") && event.has("content") && event.has("extras");
-            (acts || observes) && ["id", "timestamp", "source"].iter().all(|key| event.has(key))
-        };
-        // The last one may be cut off at the end of the head.
-        match events.split_last() {
-            Some((last, [])) if is_event(last) => Sniff::Certain,
-            Some((_, before)) if !before.is_empty() && before.iter().all(is_event) => Sniff::Certain,
-            Some(_) | None => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let events = head.elements();
+    let is_event = |event: &Object<'_>| {
+        let acts = event.has("action") && event.has("args");
+        let observes = event.has("observation") && event.has("content") && event.has("extras");
+        (acts || observes) && ["id", "timestamp", "source"].iter().all(|key| event.has(key))
+    };
+    // The last one may be cut off at the end of the head.
+    match events.split_last() {
+        Some((last, [])) if is_event(last) => Sniff::Certain,
+        Some((_, before)) if !before.is_empty() && before.iter().all(is_event) => Sniff::Certain,
+        Some(_) | None => Sniff::No,
     }
 }

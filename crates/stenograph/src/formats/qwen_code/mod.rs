@@ -1,19 +1,12 @@
 //! Qwen Code: the records of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    InputHas, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, PartsForm, RecordField, RecordMap,
-    Speaks, UsageMap, Words,
+    InputHas, MappedFormat, MappedPlace, PartMap, PartsForm, RecordField, RecordMap, Speaks, UsageMap, Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, Role, UsageWords, UserWords, Verdict};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `qwen-code`.
-#[derive(Debug)]
-pub struct QwenCode;
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, UserWords, Verdict};
 
 const NAME: &str = "qwen-code";
 
@@ -53,7 +46,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "type" };
+/// The format `qwen-code`.
+pub static QWEN_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {
@@ -114,30 +108,16 @@ static COMMAND: RecordMap =
 static NOTIFICATION: RecordMap =
     RecordMap { parts: &[PartMap::Fact("notification", "systemPayload.displayText", &[])], ..RECORD };
 
-impl Format for QwenCode {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let objects = head.objects();
-        let is_record = |object: &Object<'_>| {
-            ["uuid", "parentUuid", "sessionId", "timestamp", "type", "cwd"].iter().all(|key| object.has(key))
-        };
-        let is_own = |object: &Object<'_>| {
-            object.has("systemPayload") || object.peek_object("message").is_some_and(|message| message.has("parts"))
-        };
-        match !objects.is_empty() && objects.iter().all(is_record) && objects.iter().any(is_own) {
-            true => Sniff::Certain,
-            false => Sniff::No,
-        }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
+fn sniff(head: &Head<'_>) -> Sniff {
+    let objects = head.objects();
+    let is_record = |object: &Object<'_>| {
+        ["uuid", "parentUuid", "sessionId", "timestamp", "type", "cwd"].iter().all(|key| object.has(key))
+    };
+    let is_own = |object: &Object<'_>| {
+        object.has("systemPayload") || object.peek_object("message").is_some_and(|message| message.has("parts"))
+    };
+    match !objects.is_empty() && objects.iter().all(is_record) && objects.iter().any(is_own) {
+        true => Sniff::Certain,
+        false => Sniff::No,
     }
 }

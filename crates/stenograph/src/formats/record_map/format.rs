@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::RecordMap;
 use super::fields::peek_at;
+use crate::format::{Format, Head, Sniff, Wanted};
 use crate::formats::document::{DocumentFrame, DocumentPart, closed};
 use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
 use crate::json::{Object, indent, word};
@@ -27,13 +28,33 @@ pub enum MappedPlace {
 pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
 
 /// A format whose records are described by tables.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct MappedFormat {
     pub info: &'static FormatInfo,
+    /// How sure the format is that this is the beginning of one of its sources.
+    pub sniff: fn(&Head<'_>) -> Sniff,
     /// The table of a record; the head and the tail of a document always have one. It looks only at words that no table takes, so that reading and writing find the same table.
     pub map_of: fn(MappedPlace, &Words<'_>) -> Option<&'static RecordMap>,
     /// The path of the word that names the type of a record.
     pub kind: &'static str,
+}
+
+impl Format for MappedFormat {
+    fn info(&self) -> &'static FormatInfo {
+        self.info
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        (self.sniff)(head)
+    }
+
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
+        Box::new(MappedReader::new(*self))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(MappedWriter::new(*self, outline))
+    }
 }
 
 impl MappedFormat {
@@ -72,15 +93,15 @@ impl MappedFormat {
 
 /// Reads a source of a mapped format. It remembers only whether a document was closed.
 #[derive(Debug)]
-pub struct MappedReader {
-    format: &'static MappedFormat,
+struct MappedReader {
+    format: MappedFormat,
     /// The last record of a document that is not closed yet.
     open: Option<Span>,
 }
 
 impl MappedReader {
     /// A reader at the beginning of a source.
-    pub fn new(format: &'static MappedFormat) -> MappedReader {
+    fn new(format: MappedFormat) -> MappedReader {
         MappedReader { format, open: None }
     }
 
@@ -139,8 +160,8 @@ impl Reader for MappedReader {
 
 /// Writes a source of a mapped format back.
 #[derive(Debug)]
-pub struct MappedWriter {
-    format: &'static MappedFormat,
+struct MappedWriter {
+    format: MappedFormat,
     /// Whether the session comes from this format.
     is_own: bool,
     document: Option<DocumentFrame>,
@@ -163,7 +184,7 @@ impl MappedWriter {
     }
 
     /// A writer for a session.
-    pub fn new(format: &'static MappedFormat, outline: &Outline) -> MappedWriter {
+    fn new(format: MappedFormat, outline: &Outline) -> MappedWriter {
         let document = format.items().map(|items| match items {
             Items::Array(_) => DocumentFrame::new(items, "\n    ", "\n  "),
             Items::Members | Items::Elements => DocumentFrame::new(items, "\n  ", "\n"),

@@ -1,19 +1,13 @@
 //! SWE-agent's trajectories, one document each. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, MappedReader, MappedWriter, PartMap, RecordField, RecordMap,
-    ResultMap, Speaks, TEXT, Words,
+    CallMap, ErrorAt, InputAt, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks, TEXT,
+    Words,
 };
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, items};
-use crate::model::{Outline, Role, TotalPaths, UsageWords, UserWords};
-use crate::read::Reader;
-use crate::write::Writer;
-
-/// The format `swe-agent`.
-#[derive(Debug)]
-pub struct SweAgent;
+use crate::model::{Role, TotalPaths, UsageWords, UserWords};
 
 const NAME: &str = "swe-agent";
 
@@ -48,7 +42,8 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-static MAPPED: MappedFormat = MappedFormat { info: &INFO, map_of, kind: "role" };
+/// The format `swe-agent`.
+pub static SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -101,27 +96,13 @@ static TOOL: RecordMap = RecordMap {
     ..MESSAGE
 };
 
-impl Format for SweAgent {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        let Some(document) = head.document() else { return Sniff::No };
-        let first_has = |list: &str, keys: &[&str]| {
-            let first = document.peek(list).and_then(items).and_then(|list| list.first().copied());
-            first.and_then(Object::parse).is_some_and(|first| keys.iter().all(|key| first.has(key)))
-        };
-        let is_trajectory = first_has("trajectory", &["action", "observation", "response", "thought"]);
-        let is_history = first_has("history", &["role", "content", "agent", "message_type"]);
-        if is_trajectory || is_history { Sniff::Certain } else { Sniff::No }
-    }
-
-    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
-        Box::new(MappedReader::new(&MAPPED))
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(&MAPPED, outline))
-    }
+fn sniff(head: &Head<'_>) -> Sniff {
+    let Some(document) = head.document() else { return Sniff::No };
+    let first_has = |list: &str, keys: &[&str]| {
+        let first = document.peek(list).and_then(items).and_then(|list| list.first().copied());
+        first.and_then(Object::parse).is_some_and(|first| keys.iter().all(|key| first.has(key)))
+    };
+    let is_trajectory = first_has("trajectory", &["action", "observation", "response", "thought"]);
+    let is_history = first_has("history", &["role", "content", "agent", "message_type"]);
+    if is_trajectory || is_history { Sniff::Certain } else { Sniff::No }
 }
