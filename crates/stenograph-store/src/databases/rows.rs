@@ -6,7 +6,7 @@ use std::io::Write;
 use base64::Engine as _;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use serde::de::IgnoredAny;
+use stenograph::model::is_embedded;
 
 /// The key of bytes in base64.
 const BLOB: &str = "$blob";
@@ -64,15 +64,6 @@ fn value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         },
         ValueRef::Blob(bytes) => encoded(BLOB, bytes, out),
     }
-}
-
-/// Whether a text is a JSON object or array on one line that cannot be mistaken for bytes.
-fn is_embedded(json: &str) -> bool {
-    let is_open = json.starts_with(['{', '[']) && !json.starts_with("{\"$");
-    is_open
-        && json.ends_with(['}', ']'])
-        && memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none()
-        && serde_json::from_str::<IgnoredAny>(json).is_ok()
 }
 
 fn text(plain: &str, out: &mut Vec<u8>) {

@@ -277,7 +277,8 @@ fn missing(connection: &Connection, tables: &DatabaseTables) -> rusqlite::Result
             Ok(column.map(|column| (table, *column)))
         };
     let session = &tables.session;
-    let mut found = lacks(session.table, &[session.key, session.title, session.updated])?;
+    let wanted: Vec<&str> = [session.key, session.updated].into_iter().chain(session.title).collect();
+    let mut found = lacks(session.table, &wanted)?;
     for rows in tables.rows.iter().filter(|rows| rows.is_required) {
         let wanted: Vec<&str> = rows.order.iter().copied().chain([rows.session]).collect();
         found = found.or(lacks(rows.table, &wanted)?);
@@ -316,7 +317,8 @@ fn conversations(
     while let Some(row) = found.next()? {
         let Some(name) = key(row.get_ref(session.key)?) else { continue };
         rows::line(session.table, &columns, row, None, &mut line)?;
-        let title = row.get_ref(session.title)?.as_str().ok().filter(|title| !title.is_empty()).map(str::to_owned);
+        let title = session.title.map(|column| row.get_ref(column)).transpose()?;
+        let title = title.and_then(|title| title.as_str().ok()).filter(|title| !title.is_empty()).map(str::to_owned);
         let millis = millis(row.get_ref(session.updated)?);
         versions.insert(name, Version { title, millis, size: line.len() as u64 + 1, digest: line.clone() });
     }

@@ -19,6 +19,7 @@ pub mod claude_code;
 pub mod claude_events;
 pub mod cline;
 pub mod codex;
+pub mod codex_exec;
 pub mod r#continue;
 pub mod copilot;
 pub mod cycod_trajectory;
@@ -34,11 +35,13 @@ pub mod goose;
 pub mod gptme;
 pub mod grok;
 pub mod grok_history;
+pub mod hermes;
 pub mod kimi;
 pub mod kimi_code;
 pub mod kimi_context;
 pub mod leslie;
 pub mod mini_swe_agent;
+pub mod openai_agents;
 pub mod openai_chat;
 pub mod opencode;
 pub mod openhands;
@@ -68,6 +71,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &devflow::Devflow,
     &leslie::Leslie,
     &codex::Codex,
+    &codex_exec::CODEX_EXEC,
     &atif::ATIF,
     &cline::CLINE,
     &mini_swe_agent::MINI_SWE_AGENT,
@@ -89,6 +93,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &pi::Pi,
     &opencode::OPENCODE,
     &goose::GOOSE,
+    &hermes::HERMES,
+    &openai_agents::OPENAI_AGENTS,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

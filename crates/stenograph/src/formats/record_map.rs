@@ -13,7 +13,7 @@ pub use format::{MappedFormat, MappedPlace, Words};
 use crate::model::{Body, Content, Role};
 
 /// Where a record holds the fields of its events. Dots separate the keys of a path. A field that is missing or has another
-/// type stays where it is.
+/// type stays where it is. A content at a path that ends in `{}` is the text of a database row: a row embeds a text that is JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordMap {
     /// The fields of the record itself.
@@ -244,6 +244,7 @@ pub struct StopMap {
 #[derive(Clone, Copy, Debug)]
 pub struct CallMap {
     pub id: &'static str,
+    /// A path that begins with `=` has the word that names the type of the record. It stays in the record.
     pub name: &'static str,
     pub input: InputAt,
 }
@@ -257,6 +258,8 @@ pub enum InputAt {
     Text(&'static str),
     /// A JSON value, a text of no special form, or nothing.
     Maybe(&'static str),
+    /// JSON values in fields of their own: the keys of the arguments, and their paths.
+    Fields(&'static [(&'static str, &'static str)]),
 }
 
 /// The fields of a result. An empty path means that it has no such field; a path that ends in `[]` has a list of one.
@@ -311,6 +314,9 @@ impl Speaks {
         }
     }
 }
+
+/// The end of the path of a text that a database row may embed.
+const EMBEDDED: &str = "{}";
 
 /// The keys of elements that are plain text.
 pub const TEXT: &[&str] = &["text"];

@@ -6,6 +6,18 @@
 //! are `{"$blob":"…"}` in base64. The line of a row below another row states first what it inherits from that one, in an
 //! object with the name of that one's table.
 
+use serde::de::IgnoredAny;
+
+/// Whether a text of a row is embedded in its line as it is spelled: a JSON object or array on one line that cannot be mistaken
+/// for bytes.
+pub fn is_embedded(json: &str) -> bool {
+    let is_open = json.starts_with(['{', '[']) && !json.starts_with("{\"$");
+    is_open
+        && json.ends_with(['}', ']'])
+        && memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none()
+        && serde_json::from_str::<IgnoredAny>(json).is_ok()
+}
+
 /// The tables that hold conversations.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseTables {
@@ -22,8 +34,8 @@ pub struct SessionTable {
     pub table: &'static str,
     /// The column with the id of the conversation.
     pub key: &'static str,
-    /// The column with its title.
-    pub title: &'static str,
+    /// The column with its title, if it has one.
+    pub title: Option<&'static str>,
     /// The column with the time of its last change.
     pub updated: &'static str,
 }

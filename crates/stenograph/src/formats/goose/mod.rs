@@ -17,7 +17,7 @@ static INFO: FormatInfo = FormatInfo {
     extension: "jsonl",
     homes: &["{XDG_DATA_HOME|~/.local/share}/goose/sessions/sessions.db"],
     database: Some(DatabaseTables {
-        session: SessionTable { table: "sessions", key: "id", title: "name", updated: "updated_at" },
+        session: SessionTable { table: "sessions", key: "id", title: Some("name"), updated: "updated_at" },
         rows: &[
             RowTable { table: "messages", session: "session_id", order: &["id"], is_required: true, below: None },
             RowTable { table: "usage_ledger", session: "session_id", order: &["id"], is_required: false, below: None },

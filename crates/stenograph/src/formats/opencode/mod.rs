@@ -38,7 +38,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 const DATABASE: DatabaseTables = DatabaseTables {
-    session: SessionTable { table: "session", key: "id", title: "title", updated: "time_updated" },
+    session: SessionTable { table: "session", key: "id", title: Some("title"), updated: "time_updated" },
     rows: &[
         RowTable {
             table: "message",

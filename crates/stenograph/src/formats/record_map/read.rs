@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
 use super::fields::{peek_at, take_at, take_fields, take_usage};
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
+use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
 use crate::formats::anthropic;
 use crate::frame::RecordPlace;
-use crate::json::{Object, compact, items, number};
-use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind};
+use crate::json::{Draft, Object, compact, items, number};
+use crate::model::{
+    Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind, is_embedded,
+};
 use crate::text::Text;
 
 /// One event of a record.
@@ -104,11 +106,12 @@ impl RecordMap {
 
     fn empty_content<'a>(&self, object: &Object<'_>) -> Option<Body<'a>> {
         let is_content = |part: &&PartMap| match part {
-            PartMap::Content(path, _)
-            | PartMap::Blocks(path, ..)
-            | PartMap::Parts(path, _)
-            | PartMap::List(path, _)
-            | PartMap::Marked(path, _) => peek_at(object, path).is_some_and(|raw| is_empty(&raw)),
+            PartMap::Content(path, _) => {
+                peek_at(object, path.trim_end_matches(EMBEDDED)).is_some_and(|raw| is_empty(&raw))
+            }
+            PartMap::Blocks(path, ..) | PartMap::Parts(path, _) | PartMap::List(path, _) | PartMap::Marked(path, _) => {
+                peek_at(object, path).is_some_and(|raw| is_empty(&raw))
+            }
             _ => false,
         };
         self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
@@ -144,7 +147,7 @@ impl RecordMap {
                 content.into_iter().for_each(|content| push(Body::Thinking { content }));
             }
             PartMap::Content(path, texts) => {
-                let content = take_at(object, path, |raw| content(raw, texts));
+                let content = take_content(object, path, texts);
                 content.into_iter().for_each(|content| push(self.speaks.body(content)));
             }
             PartMap::Call(map) => take_call(map, object).into_iter().for_each(push),
@@ -248,6 +251,18 @@ pub fn is_empty(raw: &str) -> bool {
     matches!(raw, "null" | "\"\"") || items(raw).is_some_and(|list| list.is_empty())
 }
 
+fn take_content<'a>(object: &mut Object<'a>, path: &str, texts: &[&str]) -> Option<Content<'a>> {
+    match path.strip_suffix(EMBEDDED) {
+        Some(path) => take_at(object, path, embedded_text).map(Content::Text),
+        None => take_at(object, path, |raw| content(raw, texts)),
+    }
+}
+
+/// The text of a database row.
+fn embedded_text(raw: &str) -> Option<Text<'_>> {
+    if is_embedded(raw) { Some(Text::from(raw)) } else { full_text(raw).filter(|text| !is_embedded(&text.decode())) }
+}
+
 /// A content that is not empty: a text, or a list of elements.
 pub fn content<'a>(raw: &'a str, texts: &[&str]) -> Option<Content<'a>> {
     if is_empty(raw) {
@@ -310,12 +325,24 @@ fn take_call_with_result<'a>(call: &CallMap, result: &ResultMap, element: &mut O
 
 pub fn take_call<'a>(map: &CallMap, object: &mut Object<'a>) -> Option<Body<'a>> {
     let mut rest = object.clone();
-    let name = take_at(&mut rest, map.name, |raw| Text::from_json(raw)?.exact())?;
+    let name = match map.name.strip_prefix('=') {
+        Some(path) => word_at(&rest, path)?,
+        None => take_at(&mut rest, map.name, |raw| Text::from_json(raw)?.exact())?,
+    };
     let input = match map.input {
         InputAt::Json(path) => take_at(&mut rest, path, Some).map(|raw| Input::Json(Cow::Borrowed(raw)))?,
         InputAt::Text(path) => take_at(&mut rest, path, Text::from_json).map(Input::from_text)?,
         // A call without arguments has an empty text, which the writer leaves out.
         InputAt::Maybe(path) => take_at(&mut rest, path, any_input).unwrap_or(Input::Text(Text::from(""))),
+        InputAt::Fields(fields) => {
+            let mut arguments = Draft::new();
+            for (key, path) in fields {
+                if let Some(raw) = take_at(&mut rest, path, Some) {
+                    arguments.set(*key, raw.to_owned());
+                }
+            }
+            Input::Json(Cow::Owned(arguments.render(None)))
+        }
     };
     let call = take_at(&mut rest, map.id, |raw| Text::from_json(raw)?.exact());
     *object = rest;
@@ -332,7 +359,9 @@ fn any_input(raw: &str) -> Option<Input<'_>> {
 /// Takes a result. It needs a call or a content.
 pub fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<'a>> {
     let word = |raw: &'a str| Text::from_json(raw)?.exact();
-    if peek_at(object, map.call.trim_end_matches("[]")).is_none() && peek_at(object, map.content).is_none() {
+    if peek_at(object, map.call.trim_end_matches("[]")).is_none()
+        && peek_at(object, map.content.trim_end_matches(EMBEDDED)).is_none()
+    {
         return None;
     }
     let error = match map.error {
@@ -357,7 +386,7 @@ pub fn take_result<'a>(map: &ResultMap, object: &mut Object<'a>) -> Option<Body<
         None => take_at(object, map.call, word),
     };
     let name = if map.name.is_empty() { None } else { take_at(object, map.name, word) };
-    let content = take_at(object, map.content, |raw| content(raw, map.texts));
+    let content = take_content(object, map.content, map.texts);
     Some(Body::ToolResult { call, name, content: content.unwrap_or(Content::Pieces(Vec::new())), error })
 }
 

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
-use super::{CallMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
+use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
-use crate::json::number;
-use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind};
+use crate::json::{Object, number};
+use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind, is_embedded};
 use crate::text::quote;
 use crate::write::Ownership;
 
@@ -190,9 +190,11 @@ pub fn put_content(
     extra: &ExtraFields<'_>,
     out: &mut Values,
 ) {
-    match content {
-        Some(content) if !content.is_empty() || is_taken(extra, path) => out.put(path, content_json(content, texts)),
-        Some(_) | None => {}
+    let Some(content) = content else { return };
+    let (path, is_embedding) = path.strip_suffix(EMBEDDED).map_or((path, false), |path| (path, true));
+    if !content.is_empty() || is_taken(extra, path) {
+        let embedded = is_embedding.then(|| content.joined().decode().into_owned()).filter(|text| is_embedded(text));
+        out.put(path, embedded.unwrap_or_else(|| content_json(content, texts)));
     }
 }
 
@@ -228,13 +230,21 @@ pub fn piece_json(piece: &Piece<'_>, texts: &[&'static str]) -> String {
 pub fn put_call(map: &CallMap, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
     let Body::ToolCall { call, name, input } = &event.body else { return };
     out.put_opt(map.id, call.as_deref().map(quote));
-    out.put(map.name, quote(name));
+    if !map.name.starts_with('=') {
+        out.put(map.name, quote(name));
+    }
     match map.input {
         InputAt::Json(path) => out.put(path, input.to_json().into_owned()),
         InputAt::Text(path) => out.put(path, input.to_text().to_json()),
         InputAt::Maybe(path) => {
             let is_absent = matches!(input, Input::Text(text) if text.is_empty()) && !is_taken(extra, path);
             out.put_opt(path, (!is_absent).then(|| input.to_json().into_owned()));
+        }
+        InputAt::Fields(fields) => {
+            let arguments = input.to_json();
+            let arguments = Object::parse(&arguments);
+            let stated = |key: &str| arguments.as_ref().and_then(|arguments| arguments.peek(key));
+            fields.iter().for_each(|(key, path)| out.put_opt(path, stated(key).map(str::to_owned)));
         }
     }
 }
