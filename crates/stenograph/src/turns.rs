@@ -54,6 +54,10 @@ impl SessionTurns {
         self.counting.add(event);
         let turn = self.turn.as_mut()?;
         turn.to = place;
+        // A record that repeats another may be the only one that states the exit code.
+        turn.calls += u64::from(matches!(event.body, Body::Fact { .. }) && step.decision.is_some());
+        let decisions = step.decision.iter().chain(&step.later);
+        turn.failed += decisions.filter(|decision| decision.outcome.is_failure()).count() as u64;
         if event.restates {
             return ended;
         }
@@ -62,8 +66,6 @@ impl SessionTurns {
             Body::ToolCall { .. } if !step.is_again => turn.calls += 1,
             _ => {}
         }
-        let decisions = step.decision.iter().chain(&step.later);
-        turn.failed += decisions.filter(|decision| decision.outcome.is_failure()).count() as u64;
         ended
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::Job;
 use super::answer::Answer;
+use super::failures;
 use super::keys::Keys;
 use super::report::{Call, CallOutcome, Capped, EventPlace, Tool};
 use crate::calls::{Calls as CallsFold, Decision, OutcomeRule};
@@ -26,8 +27,8 @@ pub(super) struct Calls {
     pub fold: crate::calls::Calls,
     open: BTreeMap<u64, OpenCall>,
     early: BTreeMap<u64, EarlyResult>,
-    /// The index in the list, if any, and the tool of each numbered call.
-    places: HashMap<u64, (Option<usize>, usize)>,
+    /// Each numbered call.
+    numbered: HashMap<u64, NumberedCall>,
     #[serde(with = "super::save::hashes")]
     seen: HashSet<u64>,
     /// Hashes of the ids of calls, to recognize a repeated result.
@@ -35,6 +36,18 @@ pub(super) struct Calls {
     ids: HashSet<u64>,
     #[serde(with = "super::save::hashes")]
     failed: HashSet<u64>,
+}
+
+/// What a later record needs to know about a call that it decides again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct NumberedCall {
+    pub thread: usize,
+    pub tool: usize,
+    fingerprint: u64,
+    /// The kind of its failure.
+    pub kind: u64,
+    /// Its index in the list, if it is listed.
+    at: Option<usize>,
 }
 
 /// A result whose call is unknown: the call may follow, or no record has it.
@@ -115,8 +128,10 @@ impl Calls {
             tool.retries += u64::from(is_retry);
         }
         open.at = self.keep(Call { is_retry, ..undecided(&open) });
-        if self.places.len() < SEEN_MAX {
-            self.places.insert(number, (open.at, open.tool));
+        if self.numbered.len() < SEEN_MAX {
+            let OpenCall { thread, tool, fingerprint, at, .. } = open;
+            let kind = failures::kinds(&open, self.name(tool)).first().copied().unwrap_or_default();
+            self.numbered.insert(number, NumberedCall { thread, tool, fingerprint, kind, at });
         }
         self.open.insert(number, open);
     }
@@ -143,9 +158,6 @@ impl Calls {
         let id = CallsFold::id(id);
         if id == 0 {
             return Some(answer);
-        }
-        if self.ids.contains(&id) {
-            return None;
         }
         let evicted = if self.early.len() < EARLY_MAX { None } else { self.early.pop_first() };
         self.early.insert(answer.decision.call, answer);
@@ -189,16 +201,33 @@ impl Calls {
         self.ids.contains(&CallsFold::id(id))
     }
 
-    /// Changes the outcome of a call by a later record.
-    pub fn decide_later(&mut self, decision: &Decision, place: EventPlace) {
-        let Some((at, tool)) = self.places.get(&decision.call).copied() else { return };
-        if let Some(call) = at.and_then(|at| self.list.items.get_mut(at)) {
+    /// Changes the outcome of a call by a later record. Returns the call.
+    pub fn decide_later(&mut self, decision: &Decision, place: EventPlace) -> Option<NumberedCall> {
+        let known = self.numbered.get(&decision.call).copied()?;
+        if let Some(call) = known.at.and_then(|at| self.list.items.get_mut(at)) {
             call.exit = decision.exit.or(call.exit);
             (call.outcome, call.rule) = (decision.outcome, decision.rule);
             call.decided = Some(place);
         }
+        self.count_outcome(known.tool, known.fingerprint, decision.outcome);
+        Some(known)
+    }
+
+    /// The listed call with this number.
+    pub fn listed(&self, call: &NumberedCall) -> Option<&Call> {
+        self.list.items.get(call.at?)
+    }
+
+    /// Adds an outcome to the totals of a tool, and remembers a failure, so that an equal call later counts as a retry.
+    fn count_outcome(&mut self, tool: usize, fingerprint: u64, outcome: CallOutcome) {
         if let Some(tool) = self.tools.get_mut(tool) {
-            tool.failed += u64::from(decision.outcome.is_failure());
+            tool.failed += u64::from(matches!(outcome, CallOutcome::Failed | CallOutcome::Interrupted));
+            tool.denied += u64::from(outcome == CallOutcome::Denied);
+        }
+        if !outcome.is_failure() {
+            self.failed.remove(&fingerprint);
+        } else if self.failed.len() < SEEN_MAX {
+            self.failed.insert(fingerprint);
         }
     }
 
@@ -209,21 +238,15 @@ impl Calls {
             (Some(from), Some(to)) => u64::try_from(to.saturating_sub(from)).ok(),
             _ => None,
         };
-        if let Some(tool) = self.tools.get_mut(open.tool) {
-            tool.failed += u64::from(matches!(outcome, CallOutcome::Failed | CallOutcome::Interrupted));
-            tool.denied += u64::from(outcome == CallOutcome::Denied);
-            if let Some(took_ms) = took_ms {
-                tool.timed += 1;
-                tool.time_ms = tool.time_ms.saturating_add(took_ms);
-                tool.longest_ms = tool.longest_ms.max(took_ms);
-            }
+        if let Some(tool) = self.tools.get_mut(open.tool)
+            && let Some(took_ms) = took_ms
+        {
+            tool.timed += 1;
+            tool.time_ms = tool.time_ms.saturating_add(took_ms);
+            tool.longest_ms = tool.longest_ms.max(took_ms);
         }
         let is_failure = outcome.is_failure();
-        if !is_failure {
-            self.failed.remove(&open.fingerprint);
-        } else if self.failed.len() < SEEN_MAX {
-            self.failed.insert(open.fingerprint);
-        }
+        self.count_outcome(open.tool, open.fingerprint, outcome);
         if let Some(call) = open.at.and_then(|at| self.list.items.get_mut(at)) {
             (call.outcome, call.rule) = (outcome, decision.rule);
             call.exit = decision.exit;
@@ -247,9 +270,8 @@ impl Calls {
 
     /// The tool of the call with this number, and its summary.
     pub fn about(&self, number: u64) -> (&str, &str) {
-        let Some((at, tool)) = self.places.get(&number).copied() else { return Default::default() };
-        let call = at.and_then(|at| self.list.items.get(at));
-        (self.name(tool), call.map(Call::about).unwrap_or_default())
+        let Some(known) = self.numbered.get(&number) else { return Default::default() };
+        (self.name(known.tool), self.listed(known).map(Call::about).unwrap_or_default())
     }
 
     /// The name of a tool.

@@ -50,6 +50,18 @@ impl ConversationState {
         self.steps.push_back(step);
     }
 
+    /// Changes the outcome of a step that a later record decides. Returns the steps before it.
+    pub fn decide_step(&mut self, decided: &AuditStep) -> Vec<AuditStep> {
+        let change = |step: &mut AuditStep| (step.outcome, step.exit) = (decided.outcome, decided.exit);
+        let is_same = |step: &AuditStep| step.tool.is_some() && step.place == decided.place;
+        self.failures.steps().filter(|step| is_same(step)).for_each(change);
+        let at = self.steps.iter().position(is_same);
+        if let Some(step) = at.and_then(|at| self.steps.get_mut(at)) {
+            change(step);
+        }
+        self.steps.iter().take(at.unwrap_or(self.steps.len())).cloned().collect()
+    }
+
     /// Whether it has a message or a call, or states its end. A result alone belongs to a call of another conversation.
     pub fn has_begun(&self) -> bool {
         let is_over = matches!(self.run.phase(), RunPhase::Over(..));

@@ -68,6 +68,10 @@ impl Auditor {
         }
         if let (Some(command), Some(decision)) = (report.command(), &step.decision) {
             self.audit.commands += 1;
+            if let Some(conversation) = self.conversations.get_mut(thread) {
+                conversation.calls += 1;
+                conversation.failed += u64::from(outcome.is_failure());
+            }
             self.calls.keep(Call {
                 place: self.place,
                 thread,

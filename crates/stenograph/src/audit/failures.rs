@@ -1,7 +1,7 @@
 //! The unresolved failures of a conversation, and the one that made its run fail.
 //!
-//! A success of the same kind resolves the failure of a call: of the same command (the program and its first word), of a change to the same
-//! file by any tool, or else of the same tool. [`crate::run_state`] decides what resolves any other error. A new question resolves everything.
+//! A later success resolves a failed call if it is of the same kind: the same command (the program and its first word), a change to the
+//! same file by any tool, or else the same tool. [`crate::run_state`] decides what resolves any other error. A new question resolves everything.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -82,6 +82,11 @@ impl OpenFailures {
         for held in &mut self.list {
             held.after.push(step.clone(), AFTER_MAX);
         }
+    }
+
+    /// The steps after the failures so far.
+    pub fn steps(&mut self) -> impl Iterator<Item = &mut AuditStep> {
+        self.list.iter_mut().flat_map(|held| &mut held.after.items)
     }
 
     /// The failure of a run with this ending; `None` if it did not fail. A run that ends with an answer failed only if its last result is a

@@ -33,10 +33,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::calls::{CallStep, Calls as CallsFold};
 use crate::evidence::{PlanChange, script_words};
 use crate::ledger::context_tokens;
-use crate::model::{Body, Content, Event, Input, Role, ScriptWords, SessionHeader, is_lasting_id};
+use crate::model::{Body, Content, Event, Input, Role, ScriptWords, SessionHeader, StopReason, is_lasting_id};
 use crate::query::touches;
 use crate::repeat::IsRepeat;
-use crate::run_state::{RunStep, StopReason};
+use crate::run_state::RunStep;
 use crate::text::beginning;
 use crate::turns::SessionTurns;
 use agents::{Agents, Job};
@@ -139,6 +139,7 @@ impl Auditor {
             {
                 conversation.last_message.close();
             }
+            self.decide_later(&step);
             return IsRepeat::Yes;
         }
         self.add_session_facts(event, thread);
@@ -193,6 +194,7 @@ impl Auditor {
             | Body::Fact { .. }
             | Body::Other { .. } => {}
         }
+        self.decide_later(&step);
         if recovers {
             self.recover(thread);
         }
@@ -217,10 +219,13 @@ impl Auditor {
         if let Some(open) = step.evicted.and_then(|number| self.calls.take(number)) {
             self.unanswered(&open);
         }
-        if let Some(decision) = &step.later {
-            self.calls.decide_later(decision, self.place);
+        match &event.body {
+            // The fold remembers few calls with a result. A result that is repeated after them is no new result.
+            Body::ToolResult { call, .. } if step.has_no_call && self.calls.is_made(call.as_deref()) => {
+                CallStep { is_again: true, ..CallStep::default() }
+            }
+            _ => step,
         }
-        step
     }
 
     /// Whether a record is a copy of an earlier one: from another file of the session, or inside another record.

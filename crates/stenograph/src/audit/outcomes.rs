@@ -1,6 +1,6 @@
 //! Applies the result of a call: to the totals of its tool, to files, to other agents and to its conversation.
 
-use crate::calls::{Decision, answers_with_one};
+use crate::calls::{CallStep, Decision, answers_with_one};
 use crate::text::beginning;
 
 use super::agents::Job;
@@ -101,6 +101,37 @@ impl Auditor {
             conversation.step(step);
             conversation.failures.call_succeeded(&kinds);
         }
+    }
+
+    /// Changes the outcome of a call that this event reports on later.
+    pub(super) fn decide_later(&mut self, step: &CallStep) {
+        let Some(decision) = &step.later else { return };
+        let Some(known) = self.calls.decide_later(decision, self.place) else { return };
+        if !decision.outcome.is_failure() {
+            return;
+        }
+        let call = self.calls.listed(&known);
+        let tool = self.calls.name(known.tool).to_owned();
+        let Some(conversation) = self.conversations.get_mut(known.thread) else { return };
+        conversation.failed += 1;
+        let step = AuditStep {
+            place: call.map_or(self.place, |call| call.place),
+            tool: Some(tool.clone()),
+            text: call.map(|call| call.about().to_owned()).unwrap_or_default(),
+            outcome: Some(decision.outcome),
+            exit: decision.exit,
+        };
+        let input = call.map(|call| call.keys.clone()).unwrap_or_default();
+        let before = conversation.decide_step(&step);
+        let fault = Fault {
+            place: self.place,
+            thread: known.thread,
+            kind: FaultKind::Tool,
+            name: Some(tool),
+            text: String::new(),
+            recovered_by: None,
+        };
+        conversation.failures.add(NewFailure { fault, kind: known.kind, call: Some(step), input, before });
     }
 
     /// Adds a result whose call no record has. Only failures are reported.

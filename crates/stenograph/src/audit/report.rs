@@ -124,7 +124,8 @@ impl End {
     /// How a conversation ended.
     pub(super) fn of(run: &RunState, is_side: bool) -> End {
         let decision = run.decide(None, &Patience::default());
-        let StateDecision { state, why, rule, from: place, .. } = if is_side { decision.of_side() } else { decision };
+        let StateDecision { state, why, rule, from: place, .. } =
+            if is_side { decision.for_side_conversation() } else { decision };
         End { state, why, word: run.word().map(str::to_owned), rule, place }
     }
 }

@@ -379,3 +379,40 @@ fn a_question_ends_the_response_before_it() {
     recorder.put(Event { restates: true, ..asked }).message(MODEL, "You are welcome.");
     assert_eq!(recorder.done().last.map(|last| last.text).as_deref(), Some("You are welcome."));
 }
+
+#[test]
+fn a_record_that_follows_the_result_decides_the_call_everywhere() {
+    let records = [
+        r#"{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","timestamp":"2025-01-01T00:00:00Z","cwd":"/w","originator":"cli","cli_version":"1"}}"#,
+        r#"{"timestamp":"2025-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"build"}]}}"#,
+        r#"{"timestamp":"2025-01-01T00:00:02Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","call_id":"a","arguments":"{\"cmd\":\"make\"}"}}"#,
+        r#"{"timestamp":"2025-01-01T00:00:03Z","type":"response_item","payload":{"type":"function_call_output","call_id":"a","output":"no rule"}}"#,
+        r#"{"timestamp":"2025-01-01T00:00:04Z","type":"event_msg","payload":{"type":"exec_command_end","call_id":"a","command":["make"],"exit_code":2}}"#,
+        r#"{"timestamp":"2025-01-01T00:00:05Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Stopped."}]}}"#,
+    ];
+    let mut auditor = Auditor::default();
+    let text = records.map(|record| format!("{record}\n")).concat();
+    let read = crate::read::all(&crate::formats::codex::Codex, text.as_bytes());
+    read.events.iter().for_each(|event| auditor.add(event));
+    let audit = auditor.finish();
+    let counts = |failed: u64| [failed, audit.tools[0].failed, audit.threads[0].failed, audit.turns.items[0].failed];
+    assert_eq!(counts(1), [1; 4]);
+    let failure = audit.failure.unwrap();
+    assert_eq!((failure.fault.place.event, failure.call.unwrap().exit, failure.before.len()), (5, Some(2), 1));
+}
+
+#[test]
+fn many_calls_at_once_get_their_results() {
+    let mut recorder = Recorder::default();
+    recorder.message(USER, "go");
+    for call in 0..300 {
+        recorder.call(&format!("call-{call:04}"), "Bash", &format!(r#"{{"command":"make {call}"}}"#));
+    }
+    for call in 0..300 {
+        recorder.result(&format!("call-{call:04}"), "no rule", true);
+    }
+    let audit = recorder.done();
+    let Tool { calls, failed, unanswered, .. } = audit.tools[0];
+    assert_eq!((calls, failed, unanswered), (300, 300, 0));
+    assert_eq!((audit.turns.items[0].failed, audit.threads[0].failed), (300, 300));
+}

@@ -5,7 +5,7 @@
 //! decision names its [`OutcomeRule`]. The rules are in `outcome.rs`. A later record may decide the call of a job again, but a call that
 //! failed stays failed.
 //!
-//! The fold keeps a bounded window of calls. It can be saved between two events in a few kilobytes, and it may start in the middle of a
+//! The fold keeps a bounded window of calls, and the ids of the calls without a result that left it. It can be saved between two events in a few kilobytes, and it may start in the middle of a
 //! source: a result whose call is unknown is decided by its own evidence alone.
 
 mod command;
@@ -36,6 +36,9 @@ pub struct Calls {
     /// Calls without a result.
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     open: VecDeque<TrackedCall>,
+    /// The ids and numbers of calls without a result that left the window of open calls.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
+    forgotten: VecDeque<(u64, u64)>,
     /// Calls that have a result: a record may repeat the result, and a later record may add an exit code.
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     answered: VecDeque<TrackedCall>,
@@ -52,7 +55,7 @@ pub struct Calls {
 /// What one event means for the calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallStep {
-    /// The number of the call that the event makes or answers, from 1.
+    /// The number of the call that the event makes, answers or reports on, from 1.
     pub call: Option<u64>,
     /// The tool that was called, or that answered.
     pub tool: Option<Arc<str>>,
@@ -60,6 +63,8 @@ pub struct CallStep {
     pub fingerprint: Option<u64>,
     /// Whether an earlier event has the same call or the same result.
     pub is_again: bool,
+    /// Whether the event is a result whose call no earlier event makes. The call may follow.
+    pub has_no_call: bool,
     /// What the result itself shows: an error flag, an exit code, a refusal.
     pub evidence: Option<Evidence>,
     /// What the event decides about the call that it makes or answers.
@@ -68,7 +73,7 @@ pub struct CallStep {
     pub later: Option<Decision>,
     /// The decision about a call whose result preceded it.
     pub early: Option<Decision>,
-    /// A call that left the window without a result.
+    /// A call whose result the fold no longer expects.
     pub evicted: Option<u64>,
 }
 
@@ -160,6 +165,9 @@ struct Job {
 
 /// How many calls without a result are remembered. All of them are saved with every source.
 const OPEN_MAX: usize = 128;
+
+/// How many calls that left this window are remembered by their ids.
+const FORGOTTEN_MAX: usize = 384;
 
 /// How many calls with a result are remembered.
 const ANSWERED_MAX: usize = 32;
@@ -269,7 +277,7 @@ impl Calls {
         step
     }
 
-    /// The number of an earlier equal call. If only one of two equal calls has an id, they are one call with that id.
+    /// The number of an earlier equal call. Two equal calls are one call if only one of them has an id.
     fn again(&mut self, id: u64, fingerprint: u32, thread: u32, is_lasting: bool) -> Option<u64> {
         let same = |call: &&mut TrackedCall| call.fingerprint == fingerprint && call.thread == thread;
         let mut open = self.open.iter_mut().filter(same);
@@ -324,6 +332,12 @@ impl Calls {
         if id != 0 && is_known {
             return self.repeated_result(id);
         }
+        let forgotten = self.forgotten.iter().position(|(known, _)| *known == id && id != 0);
+        if let Some((_, number)) = forgotten.and_then(|at| self.forgotten.remove(at)) {
+            let (outcome, rule) = evidence.outcome(None);
+            let decision = Some(Decision { call: number, outcome, rule, exit: evidence.exit });
+            return CallStep { call: Some(number), evidence: Some(evidence), decision, ..CallStep::default() };
+        }
         CallStep { evidence: Some(evidence.clone()), ..self.orphan(id, &evidence) }
     }
 
@@ -340,7 +354,7 @@ impl Calls {
             push(&mut self.early, early, EARLY_MAX);
         }
         let decision = Some(Decision { call: number, outcome, rule, exit: evidence.exit });
-        CallStep { call: Some(number), decision, ..CallStep::default() }
+        CallStep { call: Some(number), has_no_call: true, decision, ..CallStep::default() }
     }
 
     fn repeated_result(&self, id: u64) -> CallStep {
@@ -408,7 +422,7 @@ impl Calls {
         let id = Calls::id(report.call().as_deref());
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id && id != 0) {
             call.exit = call.exit.or(evidence.exit);
-            return CallStep::default();
+            return CallStep { call: Some(call.number), ..CallStep::default() };
         }
         let known = self.answered.iter_mut().find(|call| call.id == id && id != 0);
         if let Some(call) = known {
@@ -420,7 +434,7 @@ impl Calls {
             if evidence.exit.is_some() {
                 self.jobs.iter_mut().filter(|job| job.call == later.call).for_each(|job| job.has_ended = true);
             }
-            return CallStep { later: adds.then_some(later), ..CallStep::default() };
+            return CallStep { call: Some(later.call), later: adds.then_some(later), ..CallStep::default() };
         }
         // Without a command, the record is not a call of its own.
         let command = report.command();
@@ -450,9 +464,15 @@ impl Calls {
         self.count
     }
 
-    /// Makes room for one more call.
+    /// Makes room for one more call. Returns a call whose result could no longer be recognized.
     fn evicted(&mut self) -> Option<u64> {
-        if self.open.len() < OPEN_MAX { None } else { self.open.pop_front().map(|call| call.number) }
+        let call = if self.open.len() < OPEN_MAX { None } else { self.open.pop_front() }?;
+        if call.id == 0 {
+            return Some(call.number);
+        }
+        let oldest = if self.forgotten.len() < FORGOTTEN_MAX { None } else { self.forgotten.pop_front() };
+        self.forgotten.push_back((call.id, call.number));
+        oldest.map(|(_, number)| number)
     }
 
     /// The name of a tool, cut to the saved length. Calls of one tool share the name where possible.

@@ -169,5 +169,5 @@ fn the_saved_state_is_bounded() {
         };
         calls.add(&Event::new(body));
     }
-    assert!(calls.save().len() < 12 << 10, "{}", calls.save().len());
+    assert!(calls.save().len() < 24 << 10, "{}", calls.save().len());
 }

@@ -24,9 +24,6 @@ const OPEN_SIZE_MAX: usize = 64 << 20;
 const EARLY_MAX: usize = 32;
 const EARLY_SIZE_MAX: usize = 4 << 20;
 
-/// A record that reports on a call looks for it among this many of the newest open calls: the fold remembers no more.
-const REPORT_REACH: usize = 128;
-
 /// How many calls are remembered, so that a call that several sources contain counts once.
 const CALLS_MAX: usize = 1 << 20;
 
@@ -39,8 +36,6 @@ pub(super) struct SourceCalls {
     pub cwd: Option<String>,
     /// Decides which result belongs to which call, and whether the call failed.
     pub calls: Calls,
-    /// The highest number that `calls` has assigned.
-    last_number: u64,
     /// Calls without a result that may change files, by the number that `calls` assigns to them.
     open: BTreeMap<u64, OpenCall>,
     /// Results that precede their calls, by the number of the call.
@@ -83,8 +78,6 @@ impl SourceCalls {
 impl Changes {
     pub(super) fn call(&mut self, step: &CallStep, id: Option<&str>, name: &str, plan: Plan, input: &str) {
         let Some(number) = step.call.filter(|_| !step.is_again) else { return };
-        let source = self.source_calls();
-        source.last_number = source.last_number.max(number);
         // An agent may use an id twice: a different call with the same id is another call.
         let fingerprint = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), Calls::id(Some(id)) ^ hash(name)));
         if plan.steps.is_empty() || fingerprint != 0 && self.done.contains(&fingerprint) {
@@ -113,13 +106,10 @@ impl Changes {
         let result =
             || CallResult { output: content.joined().decode().into_owned(), report: file_report(event), is_stated_ok };
         let source = self.source_calls();
-        // A new number without a call is that of a result whose call is still unknown.
-        let is_orphan = decision.call > source.last_number;
-        source.last_number = source.last_number.max(decision.call);
         if let Some(open) = source.open.remove(&decision.call) {
             self.open_size -= open.size;
             self.apply_call(open, result(), decision.outcome);
-        } else if is_orphan {
+        } else if step.has_no_call {
             let result = result();
             if result.output.len() <= EARLY_SIZE_MAX {
                 source.early.truncate(EARLY_MAX - 1);
@@ -169,11 +159,10 @@ impl Changes {
     }
 
     /// Applies a record other than a result that reports what a call did.
-    pub(super) fn fact(&mut self, mut report: FileReport) {
+    pub(super) fn fact(&mut self, step: &CallStep, mut report: FileReport) {
         let Some(call) = report.call.take() else { return };
         let id = Calls::id(Some(&call));
-        let newest = self.source_calls().open.values_mut().rev().take(REPORT_REACH);
-        if let Some(open) = newest.into_iter().find(|open| open.id == id && id != 0) {
+        if let Some(open) = step.call.and_then(|number| self.source_calls().open.get_mut(&number)) {
             open.report = Some(report);
             return;
         }

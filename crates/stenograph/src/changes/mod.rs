@@ -102,7 +102,7 @@ impl Changes {
                 if let Some(report) =
                     file_report(event).filter(|report| report.call.is_some() && !report.files.is_empty())
                 {
-                    self.fact(report);
+                    self.fact(&step, report);
                 }
             }
             Body::Other { .. } if event.is_oversize() => {

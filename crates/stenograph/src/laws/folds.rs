@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Case;
-use crate::audit::Auditor;
+use crate::audit::{Audit, Auditor, Call};
 use crate::calls::{CallStep, Calls, Decision};
 use crate::evidence::{is_progress, nested_events, nested_source};
-use crate::model::{Body, Event, Kind};
+use crate::model::{Body, Event, Kind, StopReason};
 use crate::query::EntryBuilder;
 use crate::read;
-use crate::run_state::{EventPlace, RunState, StopReason};
+use crate::run_state::{EventPlace, RunState};
 
 /// The folds that can be saved.
 #[derive(Clone, Default, PartialEq)]
@@ -176,9 +176,38 @@ pub(super) fn agree(case: &mut Case<'_>) {
     if audit.calls.more == 0 && counted != failed {
         case.broken("agree", format!("{failed} calls failed, but the audit counts {counted}"), None);
     }
+    if audit.calls.more == 0 {
+        disagreements(&audit).into_iter().for_each(|what| case.broken("agree", what, None));
+    }
     for (event, is_marked, at) in marked {
         case.broken("agree", format!("event {event}: search marks an error: {is_marked}; the fold disagrees"), at);
     }
+}
+
+/// Where the parts of an audit count failed calls differently.
+fn disagreements(audit: &Audit) -> Vec<String> {
+    let failed: Vec<&Call> = audit.calls.items.iter().filter(|call| call.outcome.is_failure()).collect();
+    let count = |is_counted: &dyn Fn(&Call) -> bool| failed.iter().filter(|call| is_counted(call)).count() as u64;
+    let mut counts = Vec::new();
+    for (number, thread) in audit.threads.iter().enumerate() {
+        let name = thread.id.as_deref().unwrap_or("the main conversation");
+        counts.push((name.to_owned(), thread.failed, count(&|call| call.thread == number)));
+    }
+    for agent in &audit.agents.items {
+        if let Some(thread) = agent.thread.and_then(|thread| audit.threads.get(thread)) {
+            counts.push(("an agent".to_owned(), agent.failed, thread.failed));
+        }
+    }
+    let by_tool = audit.tools.iter().map(|tool| tool.failed + tool.denied).sum();
+    counts.push(("the tools".to_owned(), by_tool, count(&|call| call.tool.is_some())));
+    if let Some(first) = audit.turns.items.first().filter(|_| audit.turns.more == 0) {
+        let is_later = |call: &Call| call.decided.is_some_and(|decided| decided.event >= first.from.event);
+        let by_turn = audit.turns.items.iter().map(|turn| turn.failed).sum();
+        counts.push(("the turns".to_owned(), by_turn, count(&|call| call.thread == 0 && is_later(call))));
+    }
+    let differs = |(_, counted, listed): &(String, u64, u64)| counted != listed;
+    let what = |(what, counted, listed)| format!("{what} count {counted} failed calls, but {listed} are listed");
+    counts.into_iter().filter(differs).map(what).collect()
 }
 
 fn is_failure_of_the_run(event: &Event<'_>) -> bool {

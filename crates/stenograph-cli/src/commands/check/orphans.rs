@@ -1,18 +1,18 @@
 //! Finds results without a call. Agents write several records at once, so a result may precede its call; it is an orphan only
-//! if the call never comes. Memory does not grow with the file.
+//! if the call never comes. [`Calls`] pairs calls and results. Memory does not grow with the file.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use stenograph::calls::Calls;
 use stenograph::model::{Body, Event, Note, NoteKind};
-use stenograph::synthesizer::CallIds;
 
 #[derive(Default)]
 pub struct Orphans {
-    pairing: CallIds,
-    /// Results seen, so that a repeated one is not an orphan.
+    calls: Calls,
+    /// The ids of results seen, so that a repeated one is not an orphan.
     answered: HashSet<u64>,
-    /// Results whose call may still come, oldest first.
+    /// Results whose call may still come, oldest first, each with the number of its call.
     waiting: VecDeque<(u64, Note)>,
 }
 
@@ -25,25 +25,24 @@ const WAITING_MAX: usize = 1024;
 impl Orphans {
     /// Adds an event. Returns a note as soon as a result is certainly an orphan.
     pub fn event(&mut self, event: &Event<'_>) -> Option<Note> {
-        if event.restates {
-            return None;
-        }
+        let step = self.calls.add(event);
+        let note = |text: String| Note::new(NoteKind::OrphanResult, event.at.unwrap_or_default(), text);
         match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                match call.as_deref().and_then(|id| self.waiting_result_of(id)) {
-                    Some(position) => drop(self.waiting.remove(position)),
-                    None => drop(self.pairing.call(call.as_deref(), name)),
-                }
+            Body::ToolCall { .. } => {
+                self.waiting.retain(|(number, _)| Some(*number) != step.call);
                 None
             }
             Body::ToolResult { call, .. } => {
-                let paired = self.pairing.result(call.as_deref()).is_some();
-                let before = call.as_deref().is_some_and(|id| self.answered_before(id));
-                let note = |said: String| Note::new(NoteKind::OrphanResult, event.at.unwrap_or_default(), said);
-                match call {
-                    _ if paired || before => None,
-                    Some(id) => self.wait(id, note(format!("a result of call {id}, which is not in this file"))),
-                    None => Some(note("a result without a call before it".to_owned())),
+                let is_repeat = call.as_deref().is_some_and(|id| self.is_repeat(id));
+                match (call, step.call.filter(|_| step.has_no_call && !is_repeat)) {
+                    (Some(id), Some(number)) => {
+                        self.waiting
+                            .push_back((number, note(format!("a result of call {id}, which is not in this file"))));
+                        let oldest = if self.waiting.len() > WAITING_MAX { self.waiting.pop_front() } else { None };
+                        oldest.map(|(_, note)| note)
+                    }
+                    (None, Some(_)) => Some(note("a result without a call before it".to_owned())),
+                    (_, None) => None,
                 }
             }
             _ => None,
@@ -55,20 +54,8 @@ impl Orphans {
         self.waiting.drain(..).map(|(_, note)| note).collect()
     }
 
-    /// The waiting result that this call belongs to.
-    fn waiting_result_of(&self, id: &str) -> Option<usize> {
-        let id = fingerprint(id);
-        self.waiting.iter().position(|(waiting, _)| *waiting == id)
-    }
-
-    /// Adds a waiting result; returns the oldest if there are too many.
-    fn wait(&mut self, id: &str, note: Note) -> Option<Note> {
-        self.waiting.push_back((fingerprint(id), note));
-        if self.waiting.len() > WAITING_MAX { self.waiting.pop_front().map(|(_, note)| note) } else { None }
-    }
-
     /// Whether a result with this id was seen before; remembers the id.
-    fn answered_before(&mut self, id: &str) -> bool {
+    fn is_repeat(&mut self, id: &str) -> bool {
         if self.answered.len() >= ANSWERED_MAX {
             self.answered.clear();
         }

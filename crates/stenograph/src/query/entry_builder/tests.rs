@@ -93,7 +93,7 @@ fn what_is_remembered_is_bounded() {
         };
         builder.entry(&Event::new(body)).unwrap();
     }
-    assert!(builder.save().len() < 12 << 10);
+    assert!(builder.save().len() < 24 << 10);
 }
 
 #[test]
