@@ -102,7 +102,7 @@ impl Writing {
             self.write(std::slice::from_ref(event));
         } else {
             self.gathered.push(event.clone().into_owned());
-            if event.part.index.saturating_add(1) >= event.part.of {
+            if event.part.is_last() {
                 self.flush();
             }
         }

@@ -6,7 +6,7 @@ use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frames, Request, StreamFrame, Trouble, deltas, id, model, number};
 use crate::formats::chat;
 use crate::json::{Draft, Object, items};
-use crate::model::{Body, FormatInfo, Input};
+use crate::model::{Body, FormatInfo, Input, Tokens};
 use crate::text::quote;
 
 /// The format of the messages in a request.
@@ -183,12 +183,9 @@ pub(super) struct Counts {
 impl Counts {
     /// The counts of an answer.
     pub fn of(answer: &Answer) -> Counts {
-        let usage = &answer.usage;
-        let stated = |number: Option<u64>| number.unwrap_or_default();
-        let cached = stated(usage.cache_read);
-        let input = stated(usage.input).saturating_add(cached).saturating_add(stated(usage.cache_write));
-        let output = stated(usage.output);
-        Counts { input, output, total: input.saturating_add(output), cached, reasoning: stated(usage.reasoning) }
+        let tokens = Tokens::of(&answer.usage);
+        let Tokens { output, cache_read: cached, reasoning, .. } = tokens;
+        Counts { input: tokens.all_input(), output, total: tokens.total(), cached, reasoning }
     }
 }
 

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::chat_item::{ChatItem, extra_text, normal};
+use super::chat_item::{ChatItem, extra_text, in_comparison_order};
 use crate::calls::Calls;
-use crate::model::{Event, ExtraFields, Kind, Role, Spine, Usage};
-use crate::run_state::StopReason;
+use crate::model::{Event, ExtraFields, Kind, Role, Spine, StopReason, Usage};
 use crate::time::Time;
 
 /// A recording in the order in which it is played.
@@ -406,12 +405,12 @@ impl TapeBuilder {
             match item {
                 Item::Input(item) => held.push(item),
                 Item::Cut => {
-                    tape.conversation.extend(normal(std::mem::take(&mut held), &mut tape.injected));
+                    tape.conversation.extend(in_comparison_order(std::mem::take(&mut held), &mut tape.injected));
                     (from, injected_from) = (tape.conversation.len(), tape.injected.len());
                 }
                 Item::Answer(index) => {
                     // Sorting results needs the calls before them, so both stay together until then.
-                    let compared = normal(std::mem::take(&mut held), &mut tape.injected);
+                    let compared = in_comparison_order(std::mem::take(&mut held), &mut tape.injected);
                     let Some(answer) = tape.answers.get_mut(index) else { continue };
                     let until = tape.conversation.len() + compared.len();
                     answer.conversation = from..until;

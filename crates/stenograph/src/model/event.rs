@@ -53,6 +53,11 @@ impl Part {
     pub fn follows(self, last: Part) -> bool {
         last.index.checked_add(1) == Some(self.index)
     }
+
+    /// Whether it is the last part of its record.
+    pub fn is_last(self) -> bool {
+        self.index.saturating_add(1) >= self.of
+    }
 }
 
 /// The point where a session branches off another one.

@@ -1,7 +1,7 @@
 //! The outline of a session, collected in one pass over all events: what a header needs before the first turn is written.
 
 use super::uuid::uuid_of;
-use super::{Body, Content, Event, Role, SessionHeader, Usage};
+use super::{Body, Content, Event, Role, SessionHeader, StopReason, Usage};
 use crate::time::Time;
 
 /// A summary of a session. Its size does not depend on the size of the texts.
@@ -108,6 +108,12 @@ impl Outline {
             }
             _ => {}
         }
+    }
+
+    /// Whether somebody interrupted it, and no record states that it ended with success.
+    pub fn was_interrupted(&self) -> bool {
+        let reason = self.stop.as_deref().map(StopReason::of);
+        reason == Some(StopReason::Interrupted) && self.success != Some(true)
     }
 
     /// A generated id: the same for the same session and purpose.

@@ -11,8 +11,7 @@ use super::entry::{self, Entry};
 use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
-use crate::model::{Body, Content, Event, Kind, Role, fingerprint, is_lasting_id, speaker};
-use crate::run_state::StopReason;
+use crate::model::{Body, Content, Event, Kind, Role, StopReason, fingerprint, is_lasting_id, speaker};
 use crate::text::keep_last;
 use crate::time::Time;
 

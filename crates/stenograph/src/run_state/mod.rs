@@ -13,7 +13,6 @@
 //! A failed call is not an error of the run: agents read it and continue.
 
 mod state;
-mod stop;
 mod stuck;
 #[cfg(test)]
 mod tests;
@@ -25,11 +24,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::calls::{CallStep, Calls};
 use crate::evidence::UserMessage;
-use crate::model::{Body, Content, Data, Event, PieceKind, Role};
+use crate::model::{Body, Content, Data, Event, PieceKind, Role, StopReason};
 use crate::text::{Text, beginning};
 
 pub use state::{Patience, RunRule, State, StateDecision, Why};
-pub use stop::StopReason;
 use stuck::StuckRules;
 pub use stuck::{Stuck, StuckKind};
 

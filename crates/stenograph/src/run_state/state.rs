@@ -212,7 +212,7 @@ pub struct StateDecision {
 
 impl StateDecision {
     /// The decision about a side conversation. Nobody talks with it: when its turn is over, it is over.
-    pub(crate) fn of_side(self) -> StateDecision {
+    pub(crate) fn for_side_conversation(self) -> StateDecision {
         match self.state {
             State::Idle => StateDecision { state: State::Completed, why: Why::Ended, ..self },
             _ => self,

@@ -139,7 +139,7 @@ impl CycodDocument {
             self.title.take(event);
             self.title_changed = TitleChanged::Here;
             // A record may state it in several parts.
-            if event.part.index.saturating_add(1) >= event.part.of {
+            if event.part.is_last() {
                 let wanted = self.wanted_head();
                 self.put_head(&wanted);
             }

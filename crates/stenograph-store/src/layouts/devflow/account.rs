@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::calls::Calls;
 use stenograph::ledger::{CountedOutline, RowKind};
-use stenograph::model::{Body, Event, Outline, Role, Usage};
+use stenograph::model::{Body, Event, Outline, Role, Tokens};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::time::Time;
@@ -24,16 +24,14 @@ pub struct RunTotals {
     pub ended: Option<Time<'static>>,
     place: LastTurn,
     calls: Calls,
-    /// The highest number of a call so far.
-    last_call: u64,
     /// Calls in a turn of the assistant that others follow.
-    moved: u64,
+    calls_in_earlier_turn: u64,
     /// Calls after another party's turn, which get their own turn.
-    alone: u64,
+    calls_in_own_turn: u64,
     /// Whether an assistant has spoken.
     answered: bool,
     /// Tokens that users and system prompts state themselves.
-    asked: Option<u64>,
+    user_stated_tokens: Option<u64>,
 }
 
 /// What the last turn is.
@@ -67,7 +65,7 @@ impl RunTotals {
         totals.outline = outline;
         // A recorded run may state its total, which the sum of its turns need not reach.
         if ledger.entries.iter().any(|entry| entry.row.kind == RowKind::Run && !entry.row.tokens.is_zero()) {
-            totals.asked = None;
+            totals.user_stated_tokens = None;
         }
         Ok(totals)
     }
@@ -85,31 +83,29 @@ impl RunTotals {
         if let (Body::Message { role: Role::User | Role::System | Role::Developer, .. }, Some(usage)) =
             (&event.body, event.usage)
         {
-            self.asked = Some(self.asked.unwrap_or(0).saturating_add(sent(usage)));
+            self.user_stated_tokens =
+                Some(self.user_stated_tokens.unwrap_or(0).saturating_add(Tokens::of(&usage).all_input()));
         }
         match &event.body {
             Body::Message { role: Role::Assistant, .. } => (self.place, self.answered) = (LastTurn::Assistant, true),
             Body::Message { role: Role::Tool, .. } => self.result(),
             Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.place = LastTurn::Elsewhere,
             Body::ToolCall { .. } => {
-                self.last_call = self.calls.add(event).call.unwrap_or(0).max(self.last_call);
+                self.calls.add(event);
                 match self.place {
-                    LastTurn::ResultsAfterAssistant => self.moved += 1,
+                    LastTurn::ResultsAfterAssistant => self.calls_in_earlier_turn += 1,
                     LastTurn::Assistant => {}
                     LastTurn::Elsewhere => {
-                        self.alone += u64::from(self.answered);
+                        self.calls_in_own_turn += u64::from(self.answered);
                         (self.place, self.answered) = (LastTurn::Assistant, true);
                     }
                 }
             }
             Body::ToolResult { .. } => {
                 let step = self.calls.add(event);
-                let number = step.call.unwrap_or(0);
-                // A result without a call gets a new number.
-                if step.is_again || number == 0 || number > self.last_call {
+                if step.is_again || step.has_no_call {
                     self.result();
                 }
-                self.last_call = number.max(self.last_call);
             }
             Body::Fact { .. }
             | Body::Thinking { .. }
@@ -130,7 +126,7 @@ impl RunTotals {
     /// Tokens sent to the model: those that users and system prompts state, as devflow adds them up. Most agents state them
     /// with the answers instead; then those count.
     pub fn tokens_in(&self) -> u64 {
-        self.asked.unwrap_or_else(|| sent(self.outline.total))
+        self.user_stated_tokens.unwrap_or_else(|| Tokens::of(&self.outline.total).all_input())
     }
 
     /// Tokens that the assistant wrote.
@@ -150,11 +146,10 @@ impl RunTotals {
             Some(RecordingEnd::Failed(error)) => (RunStatus::Failed, Some(error.clone())),
             Some(RecordingEnd::Interrupted) | None => (RunStatus::Failed, Some("interrupted".to_owned())),
             Some(RecordingEnd::Completed) if self.outline.success == Some(false) => {
-                let reason = self.outline.stop.clone().unwrap_or_default();
-                let word = reason.to_lowercase();
-                let broken_off = ["interrupt", "cancel", "abort"].iter().any(|part| word.contains(part));
-                let error = self.outline.failure.clone().or(Some(reason)).filter(|error| !error.is_empty());
-                (if broken_off { RunStatus::Canceled } else { RunStatus::Failed }, error)
+                let Outline { failure, stop, .. } = &self.outline;
+                let error = failure.clone().or_else(|| stop.clone()).filter(|error| !error.is_empty());
+                let is_canceled = self.outline.was_interrupted();
+                (if is_canceled { RunStatus::Canceled } else { RunStatus::Failed }, error)
             }
             Some(RecordingEnd::Completed) => (RunStatus::Completed, None),
         }
@@ -167,8 +162,11 @@ impl RunTotals {
             many => format!("{many} tool calls are"),
         };
         let warnings = [
-            (self.moved, "in the most recent assistant turn, which is not the last turn"),
-            (self.alone, "in a separate assistant turn without text, because the last turn is not the assistant's"),
+            (self.calls_in_earlier_turn, "in the most recent assistant turn, which is not the last turn"),
+            (
+                self.calls_in_own_turn,
+                "in a separate assistant turn without text, because the last turn is not the assistant's",
+            ),
         ];
         let warnings = warnings.into_iter().filter(|(count, _)| *count > 0);
         warnings.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()
@@ -179,9 +177,4 @@ impl Sink for RunTotals {
     fn event(&mut self, event: &Event<'_>) {
         self.add(event);
     }
-}
-
-/// All tokens sent: devflow does not distinguish cached ones.
-fn sent(Usage { input, cache_read, cache_write, .. }: Usage) -> u64 {
-    [input, cache_read, cache_write].into_iter().flatten().fold(0, u64::saturating_add)
 }

@@ -66,7 +66,7 @@ struct Preparation {
 impl Sink for Preparation {
     fn event(&mut self, event: &Event<'_>) {
         self.record.push(event.clone().into_owned());
-        if event.part.index.saturating_add(1) >= event.part.of {
+        if event.part.is_last() {
             let record = std::mem::take(&mut self.record);
             self.record(&record);
         }

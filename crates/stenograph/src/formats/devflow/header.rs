@@ -1,10 +1,9 @@
 //! The header of devflow's document, for a session of another system or from its own event. It is written before the first
 //! turn, so that it states only what is known of the session beforehand.
 
-use super::turn::sent_tokens;
 use super::{TURNS, ZERO_TIME, go_json};
 use crate::json::{Draft, indent};
-use crate::model::{Event, Outline};
+use crate::model::{Event, Outline, Tokens};
 use crate::time::Time;
 
 /// The flow id of another system's session.
@@ -17,7 +16,7 @@ pub fn of_session(outline: &Outline, run: &str) -> String {
     metadata.set_str("startedAt", &iso_time(outline.started.as_ref()));
     metadata.set_str("endedAt", &iso_time(outline.ended.as_ref()));
     metadata.set_str("status", status(outline));
-    metadata.set("totalTokensIn", sent_tokens(&outline.total).unwrap_or(0).to_string());
+    metadata.set("totalTokensIn", Tokens::of(&outline.total).all_input().to_string());
     metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
     metadata.set("totalCost", outline.total.cost.map_or(0.0, |cost| cost.value()).to_string());
     metadata.set_opt("error", outline.failure.as_deref().filter(|error| !error.is_empty()));
@@ -53,8 +52,7 @@ fn iso_time(time: Option<&Time<'_>>) -> String {
 
 /// How a run of another system ended, in devflow's words. It was canceled only if somebody interrupted it.
 fn status(outline: &Outline) -> &'static str {
-    let reason = outline.stop.as_deref().unwrap_or_default().to_lowercase();
-    if ["interrupt", "cancel", "abort"].iter().any(|word| reason.contains(word)) {
+    if outline.was_interrupted() {
         "canceled"
     } else if outline.success == Some(false) {
         "failed"
@@ -78,6 +76,7 @@ mod tests {
         let failed = stopped("crash", Some(false));
         assert!(failed.contains(r#""status":"failed""#) && failed.contains(r#""error":"why""#));
         assert!(stopped("interrupted", Some(false)).contains(r#""status":"canceled""#));
+        assert!(stopped("interrupted", Some(true)).contains(r#""status":"completed""#));
         let completed = stopped("end_turn", None);
         assert!(completed.contains(r#""status":"completed""#) && !completed.contains("error"));
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{NAME, ZERO_TIME, go_json};
 use crate::formats::placeholder;
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, ExtraFields, Held, Input, Piece, PieceKind, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Input, Piece, PieceKind, Tokens, Usage};
 use crate::text::quote;
 use crate::time::Time;
 
@@ -123,7 +123,8 @@ impl DevflowTurn {
                 *total = Some(total.unwrap_or(0).saturating_add(more));
             }
         };
-        add(&mut self.usage.input, sent_tokens(usage));
+        // devflow does not separate cached tokens.
+        add(&mut self.usage.input, Some(Tokens::of(usage).all_input()).filter(|_| states_input(usage)));
         add(&mut self.usage.output, usage.output);
     }
 
@@ -161,10 +162,9 @@ impl TurnCall {
     }
 }
 
-/// The tokens sent to the model; devflow does not separate cached ones.
-pub fn sent_tokens(usage: &Usage) -> Option<u64> {
-    let parts = [usage.input, usage.cache_read, usage.cache_write];
-    parts.into_iter().flatten().reduce(u64::saturating_add)
+fn states_input(usage: &Usage) -> bool {
+    let Usage { input, cache_read, cache_write, cache_write_1h, cache_write_5m, .. } = usage;
+    [input, cache_read, cache_write, cache_write_1h, cache_write_5m].into_iter().any(Option::is_some)
 }
 
 /// A turn that was read from this format, unchanged. `None` if its first event does not belong to a turn.

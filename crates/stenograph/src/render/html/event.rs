@@ -7,7 +7,7 @@ use super::escape::{escape, escaped_line, first_words};
 use crate::calls::CallOutcome;
 use crate::evidence::CallKind;
 use crate::json;
-use crate::model::{Event, Usage};
+use crate::model::{Event, Tokens, Usage};
 use crate::render::view::UNKNOWN_TOOL;
 use crate::render::{Block, EventView, Shown, ViewKind, grouped};
 use crate::time::Time;
@@ -318,8 +318,8 @@ fn time_html(time: Option<&Time<'_>>, zone: &TimeZone) -> String {
 
 /// The tokens of a model call: what it read and what it wrote.
 fn tokens(usage: &Usage) -> Option<String> {
-    let read = [usage.input, usage.cache_read, usage.cache_write].into_iter().flatten().fold(0, u64::saturating_add);
-    let written = usage.output.unwrap_or(0);
+    let Tokens { output: written, .. } = Tokens::of(usage);
+    let read = Tokens::of(usage).all_input();
     (read > 0 || written > 0).then(|| format!("{} in, {} out", short_count(read), short_count(written)))
 }
 
