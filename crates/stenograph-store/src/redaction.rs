@@ -20,7 +20,8 @@ use crate::edit::FileEdit;
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, create_folder_durably};
 use crate::index::Store;
-use crate::index::catalogue::SourceRow;
+use crate::index::catalogue::{FileStamp, SourceRow};
+use crate::index::change::{self, SourceChange};
 use crate::output::{Existing, NewFile, Spool};
 use crate::source::Source;
 use crate::source_file::Access;
@@ -140,19 +141,26 @@ impl Read for FileFromStart<'_> {
 /// How much of a file that has grown is searched again: a secret may cross its former end.
 const OVERLAP: u64 = 64 << 10;
 
-/// Which sources were searched for secrets, and their state at that time.
+/// Which sources were searched for secrets.
 #[derive(Debug, Default)]
-pub struct SearchedSources(HashMap<PathBuf, (u64, i64)>);
+pub struct SearchedSources(HashMap<PathBuf, SearchedSource>);
+
+/// A source when it was searched.
+#[derive(Debug)]
+struct SearchedSource {
+    stamp: FileStamp,
+    row: SourceRow,
+}
 
 impl SearchedSources {
-    /// Searches the sources that have changed since they were searched, and returns the secrets in them. Of a file that has grown,
+    /// Searches the sources that have changed since they were searched, and returns the secrets in them. Of a file that has only grown,
     /// only the end is searched. A source that cannot be read is tried again next time.
     pub fn search(&mut self, store: &Store, rows: &[SourceRow], redactor: &Redactor) -> KnownSecrets {
-        let state = |path: &Path| Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
-        let changed: Vec<(&SourceRow, (u64, i64))> = rows
+        let stamp = |path: &Path| Stat::of(path).map_or_else(|_| FileStamp::default(), FileStamp::from);
+        let changed: Vec<(&SourceRow, FileStamp)> = rows
             .iter()
-            .map(|row| (row, state(&row.path)))
-            .filter(|(row, state)| self.0.get(&row.path) != Some(state))
+            .map(|row| (row, stamp(&row.path)))
+            .filter(|(row, stamp)| self.0.get(&row.path).is_none_or(|searched| searched.stamp != *stamp))
             .collect();
         let next = AtomicUsize::new(0);
         let found = Mutex::new((KnownSecrets::default(), Vec::new()));
@@ -160,11 +168,12 @@ impl SearchedSources {
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    while let Some((row, state)) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let Ok(secrets) = search(store, row, self.0.get(&row.path), state, redactor) else { continue };
+                    while let Some((row, stamp)) = changed.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let Ok(secrets) = search(store, row, self.0.get(&row.path), stamp, redactor) else { continue };
+                        let searched = SearchedSource { stamp: *stamp, row: (*row).clone() };
                         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                         found.0.extend(secrets);
-                        found.1.push((row.path.clone(), *state));
+                        found.1.push((row.path.clone(), searched));
                     }
                 });
             }
@@ -175,22 +184,24 @@ impl SearchedSources {
     }
 }
 
-/// The secrets of one source, from the end of what was searched before.
+/// The secrets of one source. If it has only grown since it was searched, those of its end.
 fn search(
     store: &Store,
     row: &SourceRow,
-    before: Option<&(u64, i64)>,
-    (size, _): &(u64, i64),
+    before: Option<&SearchedSource>,
+    now: &FileStamp,
     redactor: &Redactor,
 ) -> Result<KnownSecrets, Error> {
     let Some(format) = row.known_format() else { return Ok(KnownSecrets::default()) };
-    let grown = before.filter(|(before, _)| row.access == Access::ByRecord && before < size && *before > 0);
-    if let Some((before, _)) = grown {
+    if let Some(before) = before.filter(|_| row.access == Access::ByRecord) {
         let unreadable = |error| Error::at(&row.path, Problem::Unreadable, error);
         let mut file = File::open(&row.path).map_err(unreadable)?;
-        file.seek(SeekFrom::Start(before.saturating_sub(OVERLAP))).map_err(unreadable)?;
-        let place = Place::Path(row.path.clone());
-        return Ok(pass(&mut file, &place, RecordSyntax::of(format), redactor, &mut ())?.1);
+        if matches!(change::detect(&before.row, &mut file, now), Ok(SourceChange::Grown)) {
+            let from = before.row.stable_until.min(before.stamp.size).saturating_sub(OVERLAP);
+            file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
+            let place = Place::Path(row.path.clone());
+            return Ok(pass(&mut file, &place, RecordSyntax::of(format), redactor, &mut ())?.1);
+        }
     }
     let (mut source, _) = store.open_source(row)?;
     Ok(source.find_secrets(format, redactor, &mut |_, _| {})?.1)

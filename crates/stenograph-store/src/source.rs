@@ -6,7 +6,6 @@ use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 
 use stenograph::format::{Format, Head};
-use stenograph::{Detected, Registry};
 
 use crate::databases;
 use crate::decode::{ByteCounter, Container, DecodeGuard, Decoded, decode};
@@ -33,8 +32,6 @@ pub struct Source {
     identity: Option<Identity>,
     mode: Option<FileMode>,
     head: Vec<u8>,
-    /// Bytes after a first line that is longer than the head and does not reveal the format.
-    beyond_first_line: Vec<u8>,
     consumed: ByteCounter,
 }
 
@@ -94,27 +91,14 @@ impl Source {
 
     fn of_file(place: Place, file: File, length: u64, identity: Option<Identity>) -> Result<Source, Error> {
         let consumed = ByteCounter::default();
-        let mut source = Source {
-            place,
-            origin: Origin::File { file, length },
-            identity,
-            mode: None,
-            head: Vec::new(),
-            beyond_first_line: Vec::new(),
-            consumed,
-        };
-        let (mut head, mut beyond_first_line) = (Vec::new(), Vec::new());
-        let mut pass = source.pass()?;
-        let read = Head::read(&mut pass, &mut head);
-        if head.len() >= Head::LINE_SIZE_MAX && matches!(Registry::built_in().detect(&head), Detected::Unknown) {
-            // A later pass reports a read error here.
-            beyond_first_line = Head::after_long_line(&head, &mut pass).ok().flatten().unwrap_or_default();
-        }
-        drop(pass);
+        let mut source =
+            Source { place, origin: Origin::File { file, length }, identity, mode: None, head: Vec::new(), consumed };
+        let mut head = Vec::new();
+        let read = Head::read(&mut source.pass()?, &mut head);
         // A file that is damaged further on still has a head; the pass that reads the damage reports it.
         match read {
             Err(error) if head.is_empty() => return Err(source.explain(error)),
-            _ => (source.head, source.beyond_first_line) = (head, beyond_first_line),
+            _ => source.head = head,
         }
         source.consumed = ByteCounter::default();
         Ok(source)
@@ -136,15 +120,7 @@ impl Source {
             Ok(()) => StreamRest::Bytes(rest),
             Err(error) => StreamRest::Failed(error),
         };
-        Ok(Source {
-            place,
-            origin: Origin::Stream(Some(rest)),
-            identity,
-            mode: None,
-            head,
-            beyond_first_line: Vec::new(),
-            consumed,
-        })
+        Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, mode: None, head, consumed })
     }
 
     /// Spools a stream so that it can be read as often as needed.
@@ -175,9 +151,20 @@ impl Source {
     /// Detects the format and how certain it is, by the beginning, or by later records if the first one is too long. If the
     /// content leaves a choice, the path decides.
     pub fn recognize(&self, place: &PathHints) -> Option<Recognized> {
-        recognize(&self.head, place).or_else(|| {
-            (!self.beyond_first_line.is_empty()).then(|| recognize(&self.beyond_first_line, place)).flatten()
-        })
+        recognize(&self.head, place).or_else(|| recognize(&self.after_long_line()?, place))
+    }
+
+    /// The beginning of what follows a first line that is longer than the head. A later pass reports a read error.
+    fn after_long_line(&self) -> Option<Vec<u8>> {
+        let Origin::File { file, length } = &self.origin else { return None };
+        let mut file: &File = file;
+        if self.head.len() < Head::LINE_SIZE_MAX || file.rewind().is_err() {
+            return None;
+        }
+        let mut rest = decode(file.take(*length), &self.place, &ByteCounter::default(), DecodeGuard::USUAL).ok()?;
+        let mut head = Vec::new();
+        Head::read(&mut rest, &mut head).ok()?;
+        Head::after_long_line(&head, &mut rest).ok().flatten()
     }
 
     /// How its records are reached in this format.

@@ -69,8 +69,8 @@ impl OriginalSession {
     }
 
     /// The agent whose session it is.
-    fn agent(&self, of_copy: &'static str) -> &'static str {
-        let format = self.format.as_deref().and_then(|name| Registry::built_in().named(name));
+    fn agent(&self, registry: &Registry, of_copy: &'static str) -> &'static str {
+        let format = self.format.as_deref().and_then(|name| registry.named(name));
         format.map_or(of_copy, |format| format.info().agent)
     }
 }
@@ -165,7 +165,11 @@ impl IndexRun<'_> {
         // Of a session with the same name, the files decide what it is: a conversion has the name of its original.
         if let Some(original) = original.filter(|original| is_unique(&original.name) && original.name != name) {
             let link = if original.format.is_some() { MOVED_FROM } else { FORKED_FROM };
-            let from = self.catalogue.make_session(original.agent(format.info().agent), &original.name, "")?;
+            let from = self.catalogue.make_session(
+                original.agent(self.catalogue.registry(), format.info().agent),
+                &original.name,
+                "",
+            )?;
             self.catalogue.link(row.session, from, link)?;
         }
         let by_place = hints.folder.map(|folder| folder.display().to_string());
