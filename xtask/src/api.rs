@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use crate::{Failure, tree};
 
 /// The library crates, by the names that Rust code uses.
-const CRATES: [&str; 2] = ["stenograph", "stenograph_store"];
+const CRATES: [&str; 3] = ["stenograph", "stenograph_store", "stenograph_web"];
 
 /// Prints the list of every library crate.
 pub fn print() -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::format::Format;
 use crate::model::{Body, Event, Note, Role, fingerprints, is_alone};
 use crate::read::Sink;
 
@@ -64,6 +65,11 @@ impl Default for RepeatCheck {
 }
 
 impl RepeatCheck {
+    /// The check for a format. `None` for a log: it repeats whole conversations, and its claims are true.
+    pub fn for_format(format: &dyn Format) -> Option<RepeatCheck> {
+        (!format.info().traits.log).then(RepeatCheck::default)
+    }
+
     /// A check that remembers this many texts.
     pub fn remembering(stated_max: usize) -> RepeatCheck {
         RepeatCheck { stated_max, stated: VecDeque::new(), known: HashSet::new(), claims: VecDeque::new(), next: 0 }
@@ -99,8 +105,8 @@ impl RepeatCheck {
         RepeatVerdict::States
     }
 
-    /// Whether the next event only repeats another. What is no message is trusted; a message that claims to repeat a text that was
-    /// not stated so far counts, because it may be the only record of it. Calls `proved` for each open claim that it proves.
+    /// Whether the next event only repeats another. For events that are not messages, the claim is trusted. A message that claims
+    /// to repeat a text that no event stated so far counts, because it may be the only record of the text. Calls `proved` for each open claim that it proves.
     pub fn is_repeat(&mut self, event: &Event<'_>, proved: &mut dyn FnMut(u64)) -> IsRepeat {
         let is_repeat = match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => {

@@ -11,7 +11,7 @@ use crate::changes::{self, ChangesOutcome, FileChange, Unseen};
 use crate::json::Draft;
 use crate::loss::LossKind;
 use crate::model::{Event, Kind, Note, NoteKind, Outline, Role, Span, Usage};
-use crate::session::SessionCall;
+use crate::session::{SessionCall, SessionUsage};
 use crate::status::Status;
 use crate::time::Time;
 use crate::wire;
@@ -38,7 +38,13 @@ macro_rules! spelled_by_wire {
     )*};
 }
 
-spelled_by_wire!(Event<'_>: wire::event_at, Note: wire::note, Span: wire::span, Usage: wire::usage);
+spelled_by_wire!(
+    Event<'_>: wire::event_at,
+    Note: wire::note,
+    Span: wire::span,
+    Usage: wire::usage,
+    SessionUsage: |usage: &SessionUsage| wire::usage(&usage.total()),
+);
 
 // The command prints these results in the same spelling.
 spelled_by_wire!(

@@ -166,7 +166,7 @@ impl StatusSummary {
     pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
         let run = &self.run;
         let decision = run.decide(silence_ms, patience);
-        let decision = if self.is_side { decision.of_side() } else { decision };
+        let decision = if self.is_side { decision.for_side_conversation() } else { decision };
         Status {
             state: decision.state,
             why: decision.why,

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::edit::compact::{Keep, OldPart, Stamp, has_place, old_part, plan};
+use stenograph::edit::compact::{Keep, OldPart, Stamp, can_store_summary, old_part, plan};
 use stenograph::edit::links::Links;
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::{Applied, EditSource, Fate, Original, Plan, apply};
@@ -34,12 +34,12 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         let Some(old) = old_part(&original.events, keep, &tokenizer) else { continue };
         let Some(plan) = planned(&original, &old, SUMMARY, &stamp())? else {
             // A document of a format whose other files are lines may have no place for a summary either.
-            if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
+            if can_store_summary(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
                 return Err(format!("{keep:?}: no place for a summary").into());
             }
             continue;
         };
-        if !has_place(format) {
+        if !can_store_summary(format) {
             return Err("a place for a summary where there should be none".into());
         }
         let applied = apply(&original, &plan)?;

@@ -9,7 +9,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use stenograph::edit::Sketched;
-use stenograph::edit::compact::{self, Compacting, Keep, Stamp, has_place};
+use stenograph::edit::compact::{self, Compacting, Keep, Stamp, can_store_summary};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::model::Event;
@@ -89,7 +89,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 impl Options {
-    /// The context to compact, if any. The window of a context is compacted with the context, unless the result goes elsewhere.
+    /// The context to compact, if any. A path to `context.jsonl` means the whole context, unless `-o` or `--from` is given.
     fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(path) = &self.input else { return self.named.context() };
         if path.is_dir() {
@@ -117,8 +117,8 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     target.check()?;
     let mut file = EditedFile::open(&options.place(), path, options.from.as_deref(), target, output)?;
     let (name, format) = (file.name(), file.format());
-    if !has_place(format) {
-        return Err(no_place(&name, format));
+    if !can_store_summary(format) {
+        return Err(cannot_store_summary(&name, format));
     }
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
     let mut report = CompactionReport::new(&name, format.info().name, &tokenizer);
@@ -135,7 +135,8 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     let mut each = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.summarized, &mut |_, event| each(event));
     let summary = EventsToSummarise { each: &mut each, origin: format.info().name }.make(&options.summary)?;
     let stamp = Stamp { id: random_id(), time: crate::clock::now() };
-    let plan = compact::plan(&mut source, &old, &summary, &stamp)?.ok_or_else(|| no_place(&name, format))?;
+    let plan =
+        compact::plan(&mut source, &old, &summary, &stamp)?.ok_or_else(|| cannot_store_summary(&name, format))?;
     drop(old);
     let mut result = Spool::new()?;
     let edited = edit_output::carry_out(&mut source, &plan, &name, &mut result)?;
@@ -145,8 +146,8 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     report.done(Some(EditResult::new(&edited, written)), target, output)
 }
 
-fn no_place(name: &str, format: &dyn Format) -> CommandError {
-    let places = FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name);
+fn cannot_store_summary(name: &str, format: &dyn Format) -> CommandError {
+    let places = FORMATS.iter().filter(|format| can_store_summary(**format)).map(|format| format.info().name);
     let places: Vec<&str> = places.collect();
     let this = format.info().name;
     CommandError::new(format!("{name}: {this} cannot store a summary"))

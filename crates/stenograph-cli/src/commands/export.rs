@@ -41,7 +41,7 @@ Examples:
   steno export 0198f2c4 --to markdown --subagents           with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
   steno export latest --to html --redact -o session.html    mask secrets
-  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'
+  steno export session.jsonl --to json | jq '.sections[] | select(.role == \"user\")'
 
 Exit codes: 0 success, 1 no such session, 2 error")]
 pub struct Options {
@@ -251,7 +251,7 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<(Ledger,
             nested_calls += nested_events(event).iter().filter(is_counted).count() as u64;
             Flow::Continue
         });
-        // The overview met the same damage; it is reported once.
+        // The first pass has already reported this damage.
         if overview.damage.is_none() {
             read?;
         }
@@ -268,14 +268,15 @@ fn format_name(chapter: &Chapter) -> &'static str {
 /// Reports what the document leaves out.
 fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<'_>) {
     let sum = |count: fn(&Chapter) -> u64| chapters.iter().map(count).sum::<u64>();
-    let (given_up, aside) = (sum(|chapter| chapter.given_up), sum(|chapter| chapter.aside));
-    if given_up > 0 {
-        let was = if given_up == 1 { "was" } else { "were" };
-        let events = counted(given_up, "event");
+    let (abandoned_events, omitted_side_events) =
+        (sum(|chapter| chapter.abandoned_events), sum(|chapter| chapter.omitted_side_events));
+    if abandoned_events > 0 {
+        let was = if abandoned_events == 1 { "was" } else { "were" };
+        let events = counted(abandoned_events, "event");
         output.say(&format!("left out: {events} that {was} abandoned; --to json has all events"));
     }
-    if aside > 0 && !options.subagents {
-        let events = counted(aside, "event");
+    if omitted_side_events > 0 && !options.subagents {
+        let events = counted(omitted_side_events, "event");
         output.say(&format!("left out: {events} of sub-agents; include them with --subagents"));
     }
 }

@@ -117,7 +117,7 @@ impl Drawer {
         (self.tracker, self.before) = (PlaceTracker::default(), None);
     }
 
-    /// Takes notice of an event that is not drawn, so that later ones know their calls.
+    /// Adds an event that is not drawn, so that later events know their calls.
     pub fn skip(&mut self, event: &Event<'_>) {
         self.tracker.next(None, event);
     }

@@ -30,7 +30,7 @@ fn a_session_becomes_a_document_for_people() {
 
 Fix the test.
 
-### Assistant (Turn 2)
+### Assistant (Turn 1)
 
 *2026-03-02 09:14:06 UTC*
 
@@ -87,11 +87,11 @@ fn a_session_becomes_one_json_document() {
     let json: serde_json::Value = serde_json::from_slice(&folder.read("out.json")).unwrap();
     assert_eq!((&json["session"]["id"], &json["session"]["events"]), (&"s1".into(), &4.into()));
     let roles: Vec<&str> =
-        json["turns"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
+        json["sections"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant"]);
-    let kinds = json["turns"][1]["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap());
+    let kinds = json["sections"][1]["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap());
     assert_eq!(kinds.collect::<Vec<_>>(), ["thinking", "tool_call", "tool_result"]);
-    assert_eq!(json["turns"][1]["events"][0]["at"]["line"], 2);
+    assert_eq!(json["sections"][1]["events"][0]["at"]["line"], 2);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_session_is_written_with_its_side_conversations() {
     all.ends(0).says("## Side conversation: `a1b2`").says("Count");
     let json: serde_json::Value =
         serde_json::from_slice(&folder.run("export 0198aaaa-1 --to json --subagents").ends(0).out).unwrap();
-    assert!(json["turns"].as_array().unwrap().iter().any(|turn| turn["thread"] == "a1b2"), "{json}");
+    assert!(json["sections"].as_array().unwrap().iter().any(|turn| turn["thread"] == "a1b2"), "{json}");
 }
 
 #[test]

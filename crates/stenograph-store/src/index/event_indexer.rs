@@ -224,14 +224,13 @@ impl<'w> EventIndexer<'w> {
     ) -> EventIndexer<'w> {
         let saved: SavedReading = serde_json::from_str(&row.reading_state).unwrap_or_default();
         let SavedReading { messages, calls, errors, notes, repeats, claims, nested, entries } = saved;
-        let is_checked = !format.info().traits.log;
         let mut summary = SourceSummary { messages, calls, errors, notes, ..row.summary.clone() };
         summary.header.is_query_aside = claims.is_query_aside;
         EventIndexer {
             event: row.doc_group_events,
             entry_builder: entries.through(format),
             summary,
-            repeats: is_checked.then(|| RepeatCheck::remembering(STATED_MAX).restore(&repeats)),
+            repeats: RepeatCheck::for_format(format).map(|_| RepeatCheck::remembering(STATED_MAX).restore(&repeats)),
             first_key: row.first_key,
             nested,
             claims_before: claims.clone(),

@@ -49,7 +49,7 @@ pub(super) const GAP: &str = "\n\n";
 
 impl ChatItem {
     /// The items of a body; none for a body that no model receives. Each text of a user message is an item of its own, because clients
-    /// send them so. `id` is what ties call and result.
+    /// send them so. `id` identifies the call in both items.
     pub(super) fn of(body: &Body<'_>, id: &str) -> Vec<ChatItem> {
         match body {
             Body::Message { role: role @ (Role::Assistant | Role::System | Role::Developer), content } => {
@@ -157,9 +157,9 @@ pub(super) fn extra_text(event: &Event<'_>, key: &str) -> Option<String> {
 
 /// A chat in the order for comparison: the joined text of each answer, then its calls; results in the order of their calls.
 /// Thoughts are left out, because only some clients send them back. Injected texts go to `injected`.
-pub(super) fn normal(items: Vec<ChatItem>, injected: &mut Vec<String>) -> Vec<ChatItem> {
+pub(super) fn in_comparison_order(items: Vec<ChatItem>, injected: &mut Vec<String>) -> Vec<ChatItem> {
     let mut out: Vec<ChatItem> = Vec::with_capacity(items.len());
-    let mut run = Run::default();
+    let mut run = AnswerInProgress::default();
     for one in items {
         match one {
             ChatItem::Thinking { .. } => {}
@@ -194,15 +194,15 @@ pub(super) fn normal(items: Vec<ChatItem>, injected: &mut Vec<String>) -> Vec<Ch
 
 /// The items of one answer and its results, before they are sorted.
 #[derive(Default)]
-struct Run {
+struct AnswerInProgress {
     texts: Vec<String>,
     calls: Vec<ChatItem>,
     results: Vec<ChatItem>,
     /// The ids of the calls of the last answer.
-    asked: Vec<String>,
+    last_call_ids: Vec<String>,
 }
 
-impl Run {
+impl AnswerInProgress {
     fn end_answer(&mut self, out: &mut Vec<ChatItem>) {
         if self.texts.is_empty() && self.calls.is_empty() {
             return;
@@ -212,14 +212,14 @@ impl Run {
             out.push(ChatItem::Message { role: Role::Assistant, text });
         }
         let id = |call: &ChatItem| if let ChatItem::Call { id, .. } = call { id.clone() } else { String::new() };
-        self.asked = self.calls.iter().map(id).collect();
+        self.last_call_ids = self.calls.iter().map(id).collect();
         out.append(&mut self.calls);
     }
 
     fn end_results(&mut self, out: &mut Vec<ChatItem>) {
         if self.results.len() > 1 {
             let place: std::collections::HashMap<&str, usize> =
-                self.asked.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+                self.last_call_ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
             self.results.sort_by_key(|result| match result {
                 ChatItem::Result { id, .. } => place.get(id.as_str()).copied().unwrap_or(usize::MAX),
                 ChatItem::Message { .. } | ChatItem::Thinking { .. } | ChatItem::Call { .. } => usize::MAX,
@@ -254,15 +254,15 @@ mod tests {
         let thought = ChatItem::Thinking { text: "hm".into(), signature: None, redacted: None, encrypted: None };
         let mixed = vec![user("go"), thought, called("a"), spoke("one"), called("b"), spoke("two"), answered("a")];
         let plain = vec![user("go"), spoke("one\n\ntwo"), called("a"), called("b"), answered("a")];
-        assert_eq!(normal(mixed, &mut Vec::new()), plain);
-        assert_eq!(normal(plain.clone(), &mut Vec::new()), plain);
+        assert_eq!(in_comparison_order(mixed, &mut Vec::new()), plain);
+        assert_eq!(in_comparison_order(plain.clone(), &mut Vec::new()), plain);
     }
 
     #[test]
     fn results_are_in_the_order_of_their_calls() {
         let items = vec![called("a"), called("b"), answered("b"), answered("x"), answered("a"), user("well?")];
         let expected = vec![called("a"), called("b"), answered("a"), answered("b"), answered("x"), user("well?")];
-        assert_eq!(normal(items, &mut Vec::new()), expected);
+        assert_eq!(in_comparison_order(items, &mut Vec::new()), expected);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
             user(note),
         ];
         let mut injected = Vec::new();
-        assert_eq!(normal(items, &mut injected), vec![user("go"), called("a"), answered("a")]);
+        assert_eq!(in_comparison_order(items, &mut injected), vec![user("go"), called("a"), answered("a")]);
         assert_eq!(injected, vec![note; 3]);
     }
 

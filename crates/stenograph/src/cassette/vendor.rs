@@ -1,7 +1,7 @@
 //! The APIs that a tape can answer, and their common types: a request, an answer as a whole or in frames, an error. The file of each
 //! vendor has its spelling.
 
-use super::chat_item::{ChatItem, normal};
+use super::chat_item::{ChatItem, in_comparison_order};
 use super::tape::{Answer, Failed, Tape};
 use super::{anthropic, openai, responses};
 use crate::json::Object;
@@ -137,7 +137,7 @@ impl Vendor {
         let (prompts, conversation): (Vec<ChatItem>, Vec<ChatItem>) =
             conversation.into_iter().partition(ChatItem::is_prompt);
         request.prompts.extend(prompts.iter().map(ChatItem::text));
-        request.conversation = normal(conversation, &mut request.injected);
+        request.conversation = in_comparison_order(conversation, &mut request.injected);
         Ok(request)
     }
 

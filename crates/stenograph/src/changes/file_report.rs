@@ -2,7 +2,7 @@
 //! the lines shown. Formats say where such a report is; its keys say what it means.
 
 use super::contents::Hunk;
-use super::patch::{Deed, Patched, add_line, read_unified};
+use super::patch::{PatchAction, PatchedFile, add_line, read_unified};
 use crate::json::{Object, items};
 use crate::model::Event;
 use crate::text::Text;
@@ -25,7 +25,7 @@ pub(super) struct FileReport {
     /// The lines of the file that were shown.
     pub shown: Option<Sight>,
     /// The changes of each file, if the call has several.
-    pub files: Vec<Patched>,
+    pub files: Vec<PatchedFile>,
 }
 
 /// The file before a call.
@@ -154,25 +154,25 @@ fn hunk(raw: &str) -> Option<Hunk> {
 }
 
 /// The changes of files, by path.
-fn changes(raw: &str) -> Vec<Patched> {
+fn changes(raw: &str) -> Vec<PatchedFile> {
     let Some(object) = Object::parse(raw) else { return Vec::new() };
     let change = |(path, raw): (&str, &str)| {
         let change = Object::parse(raw)?;
         let path = path.to_owned();
-        let deed = match change.peek_str("type").as_deref() {
-            Some("add") => Deed::Add(text(change.peek("content")?)?),
-            Some("delete") => Deed::Delete { was: change.peek("content").and_then(text) },
+        let action = match change.peek_str("type").as_deref() {
+            Some("add") => PatchAction::Add(text(change.peek("content")?)?),
+            Some("delete") => PatchAction::Delete { was: change.peek("content").and_then(text) },
             _ => {
                 let diff = text(change.peek("unified_diff")?)?;
                 let to = change.peek_str("move_path").map(std::borrow::Cow::into_owned);
-                let hunks = read_unified(&diff, Some(&path)).into_iter().find_map(|patched| match patched.deed {
-                    Deed::Update { hunks, .. } => Some(hunks),
-                    Deed::Add(_) | Deed::Delete { .. } => None,
+                let hunks = read_unified(&diff, Some(&path)).into_iter().find_map(|patched| match patched.action {
+                    PatchAction::Update { hunks, .. } => Some(hunks),
+                    PatchAction::Add(_) | PatchAction::Delete { .. } => None,
                 });
-                Deed::Update { hunks: hunks.unwrap_or_default(), to }
+                PatchAction::Update { hunks: hunks.unwrap_or_default(), to }
             }
         };
-        Some(Patched { path, deed })
+        Some(PatchedFile { path, action })
     };
     object.pairs().filter_map(change).collect()
 }

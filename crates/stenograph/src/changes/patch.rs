@@ -5,16 +5,16 @@ use super::contents::Hunk;
 
 /// The change of one file in a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Patched {
+pub(super) struct PatchedFile {
     /// The file.
     pub path: String,
     /// What happens to it.
-    pub deed: Deed,
+    pub action: PatchAction,
 }
 
 /// What a patch does to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum PatchAction {
     /// Create it.
     Add(String),
     /// Delete it, with its contents if they are stated.
@@ -35,34 +35,36 @@ pub(super) fn envelope(text: &str) -> Option<&str> {
 }
 
 /// The changes in an enveloped patch, file by file.
-pub(super) fn read_envelope(patch: &str) -> Vec<Patched> {
-    let mut found: Vec<Patched> = Vec::new();
+pub(super) fn read_envelope(patch: &str) -> Vec<PatchedFile> {
+    let mut found: Vec<PatchedFile> = Vec::new();
     let mut mark = ' ';
     for line in patch.split_inclusive('\n').skip(1) {
         let bare = line.trim_end_matches(['\n', '\r']);
         let named = |mark: &str| bare.strip_prefix(mark).map(|path| path.trim().to_owned());
         if let Some(path) = named("*** Add File: ") {
-            found.push(Patched { path, deed: Deed::Add(String::new()) });
+            found.push(PatchedFile { path, action: PatchAction::Add(String::new()) });
         } else if let Some(path) = named("*** Delete File: ") {
-            found.push(Patched { path, deed: Deed::Delete { was: None } });
+            found.push(PatchedFile { path, action: PatchAction::Delete { was: None } });
         } else if let Some(path) = named("*** Update File: ") {
-            found.push(Patched { path, deed: Deed::Update { hunks: Vec::new(), to: None } });
+            found.push(PatchedFile { path, action: PatchAction::Update { hunks: Vec::new(), to: None } });
         } else {
-            match found.last_mut().map(|patched| &mut patched.deed) {
-                Some(Deed::Add(text)) if bare.starts_with('\\') => pop_newline(text),
-                Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
-                Some(Deed::Update { to, .. }) if bare.starts_with("*** Move to: ") => *to = named("*** Move to: "),
-                Some(Deed::Update { .. }) if bare.starts_with("*** ") => {}
-                Some(Deed::Update { hunks, .. }) => match bare.strip_prefix("@@") {
+            match found.last_mut().map(|patched| &mut patched.action) {
+                Some(PatchAction::Add(text)) if bare.starts_with('\\') => pop_newline(text),
+                Some(PatchAction::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
+                Some(PatchAction::Update { to, .. }) if bare.starts_with("*** Move to: ") => {
+                    *to = named("*** Move to: ");
+                }
+                Some(PatchAction::Update { .. }) if bare.starts_with("*** ") => {}
+                Some(PatchAction::Update { hunks, .. }) => match bare.strip_prefix("@@") {
                     Some(after) => hunks.push(Hunk { after: named_line(after), ..Hunk::default() }),
                     None => mark = add_line(hunks, line, mark),
                 },
-                Some(Deed::Delete { .. }) | None => {}
+                Some(PatchAction::Delete { .. }) | None => {}
             }
         }
     }
     for patched in &mut found {
-        if let Deed::Update { hunks, .. } = &mut patched.deed {
+        if let PatchAction::Update { hunks, .. } = &mut patched.action {
             hunks.retain(|hunk| hunk.old != hunk.new);
         }
     }
@@ -110,8 +112,8 @@ fn pop_newline(side: &mut String) {
 }
 
 /// The changes in a unified diff, file by file. A part that names no file applies to `path`.
-pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
-    let mut found: Vec<Patched> = Vec::new();
+pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<PatchedFile> {
+    let mut found: Vec<PatchedFile> = Vec::new();
     let mut from: Option<String> = None;
     let mut mark = ' ';
     // The lines of a hunk that are still missing on both sides.
@@ -124,31 +126,31 @@ pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
             } else if let Some(name) = bare.strip_prefix("+++ ") {
                 let (old, new) = (from.take(), side(name));
                 let Some(path) = new.clone().or(old.clone()) else { continue };
-                let deed = match (&old, &new) {
-                    (None, _) => Deed::Add(String::new()),
-                    (_, None) => Deed::Delete { was: Some(String::new()) },
+                let action = match (&old, &new) {
+                    (None, _) => PatchAction::Add(String::new()),
+                    (_, None) => PatchAction::Delete { was: Some(String::new()) },
                     (Some(old), Some(new)) => {
                         let to = (old != new).then(|| new.clone());
-                        Deed::Update { hunks: Vec::new(), to }
+                        PatchAction::Update { hunks: Vec::new(), to }
                     }
                 };
-                found.push(Patched { path: old.unwrap_or(path), deed });
+                found.push(PatchedFile { path: old.unwrap_or(path), action });
             } else if let Some(head) = head(bare) {
                 if found.is_empty()
                     && let Some(path) = path
                 {
-                    let deed = Deed::Update { hunks: Vec::new(), to: None };
-                    found.push(Patched { path: path.to_owned(), deed });
+                    let action = PatchAction::Update { hunks: Vec::new(), to: None };
+                    found.push(PatchedFile { path: path.to_owned(), action });
                 }
                 left = (head.old, head.new);
-                if let Some(Deed::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.deed) {
+                if let Some(PatchAction::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.action) {
                     hunks.push(Hunk { at: Some(head.at), ..Hunk::default() });
                 }
             } else if bare.starts_with('\\') {
-                match found.last_mut().map(|patched| &mut patched.deed) {
-                    Some(Deed::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
-                    Some(Deed::Add(text) | Deed::Delete { was: Some(text) }) => pop_newline(text),
-                    Some(Deed::Delete { was: None }) | None => {}
+                match found.last_mut().map(|patched| &mut patched.action) {
+                    Some(PatchAction::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
+                    Some(PatchAction::Add(text) | PatchAction::Delete { was: Some(text) }) => pop_newline(text),
+                    Some(PatchAction::Delete { was: None }) | None => {}
                 }
             }
             continue;
@@ -159,12 +161,14 @@ pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
             Some('\\') => {}
             _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
         }
-        match found.last_mut().map(|patched| &mut patched.deed) {
-            Some(Deed::Add(text) | Deed::Delete { was: Some(text) }) if line.starts_with('\\') => pop_newline(text),
-            Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
-            Some(Deed::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
-            Some(Deed::Delete { was: Some(was) }) => was.push_str(line.strip_prefix('-').unwrap_or_default()),
-            Some(Deed::Delete { was: None }) | None => {}
+        match found.last_mut().map(|patched| &mut patched.action) {
+            Some(PatchAction::Add(text) | PatchAction::Delete { was: Some(text) }) if line.starts_with('\\') => {
+                pop_newline(text);
+            }
+            Some(PatchAction::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
+            Some(PatchAction::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
+            Some(PatchAction::Delete { was: Some(was) }) => was.push_str(line.strip_prefix('-').unwrap_or_default()),
+            Some(PatchAction::Delete { was: None }) | None => {}
         }
     }
     found
@@ -214,9 +218,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                Patched { path: "a.txt".into(), deed: Deed::Add("one\n\n".into()) },
-                Patched { path: "b.rs".into(), deed: Deed::Update { hunks, to: Some("c.rs".into()) } },
-                Patched { path: "d".into(), deed: Deed::Delete { was: None } },
+                PatchedFile { path: "a.txt".into(), action: PatchAction::Add("one\n\n".into()) },
+                PatchedFile { path: "b.rs".into(), action: PatchAction::Update { hunks, to: Some("c.rs".into()) } },
+                PatchedFile { path: "d".into(), action: PatchAction::Delete { was: None } },
             ]
         );
     }
@@ -234,9 +238,9 @@ mod tests {
         assert_eq!(
             read_unified(text, None),
             [
-                Patched { path: "x".into(), deed: Deed::Update { hunks, to: None } },
-                Patched { path: "new".into(), deed: Deed::Add("n\n".into()) },
-                Patched { path: "gone".into(), deed: Deed::Delete { was: Some("g\n".into()) } },
+                PatchedFile { path: "x".into(), action: PatchAction::Update { hunks, to: None } },
+                PatchedFile { path: "new".into(), action: PatchAction::Add("n\n".into()) },
+                PatchedFile { path: "gone".into(), action: PatchAction::Delete { was: Some("g\n".into()) } },
             ]
         );
     }
@@ -246,17 +250,17 @@ mod tests {
         let text = "--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n\
                     --- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n\\ No newline at end of file\n";
         let found = read_unified(text, None);
-        assert_eq!(found[0].deed, Deed::Add("a\nb".into()));
-        assert_eq!(found[1].deed, Deed::Delete { was: Some("g".into()) });
+        assert_eq!(found[0].action, PatchAction::Add("a\nb".into()));
+        assert_eq!(found[1].action, PatchAction::Delete { was: Some("g".into()) });
         let text = "*** Begin Patch\n*** Add File: a\n+one\n\\ No newline at end of file\n*** End Patch";
-        assert_eq!(read_envelope(envelope(text).unwrap())[0].deed, Deed::Add("one".into()));
+        assert_eq!(read_envelope(envelope(text).unwrap())[0].action, PatchAction::Add("one".into()));
     }
 
     #[test]
     fn hunks_without_a_file_apply_to_the_given_path() {
         let found = read_unified("@@ -1 +1 @@\n-a\n+b\n", Some("x"));
         let hunks = vec![hunk(Some(1), None, "a\n", "b\n")];
-        assert_eq!(found, [Patched { path: "x".into(), deed: Deed::Update { hunks, to: None } }]);
+        assert_eq!(found, [PatchedFile { path: "x".into(), action: PatchAction::Update { hunks, to: None } }]);
         assert_eq!(read_unified("no diff", Some("x")), []);
     }
 }

@@ -74,7 +74,7 @@ pub fn requested_changes(event: &Event<'_>) -> Vec<RequestedChange> {
         if step.path.is_empty() {
             continue;
         }
-        let diff = out.exact + &out.loose;
+        let diff = out.applicable + &out.for_people;
         match changes.last_mut().filter(|last| last.path == step.path && last.kind == kind) {
             Some(last) => {
                 last.diff.push_str(&diff);

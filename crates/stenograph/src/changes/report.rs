@@ -188,21 +188,26 @@ impl Section<'_> {
         }
         change.added += found.added;
         change.removed += found.removed;
-        let is_silent = found.exact.is_empty() && found.loose.is_empty();
-        if !found.exact.is_empty() || is_silent && !head.is_empty() {
+        let is_silent = found.applicable.is_empty() && found.for_people.is_empty();
+        if !found.applicable.is_empty() || is_silent && !head.is_empty() {
             // For a file without hunks, git takes the path from the first line, if the names on both sides are equal.
             let first = if head.starts_with("new") || head.starts_with("deleted") { self.new } else { self.old };
             change.diff.push_str(&format!("diff --git {} {}\n", quoted("a/", first), quoted("b/", self.new)));
             change.diff.push_str(&head);
-            if !found.exact.is_empty() {
-                change.diff.push_str(&format!("--- {}\n+++ {}\n{}", tabbed(&sides.0), tabbed(&sides.1), found.exact));
+            if !found.applicable.is_empty() {
+                change.diff.push_str(&format!(
+                    "--- {}\n+++ {}\n{}",
+                    tabbed(&sides.0),
+                    tabbed(&sides.1),
+                    found.applicable
+                ));
             }
         }
-        if !found.loose.is_empty() || is_silent && head.is_empty() {
+        if !found.for_people.is_empty() || is_silent && head.is_empty() {
             change.exact = false;
             let (old, new) = (tabbed(&sides.0), tabbed(&sides.1));
             change.diff.push_str(&format!("diff {} {}\n--- {old}\n+++ {new}\n{remark}\n", sides.0, sides.1));
-            change.diff.push_str(&found.loose);
+            change.diff.push_str(&found.for_people);
         }
     }
 }
@@ -211,7 +216,7 @@ const WHOLE: TextPosition = TextPosition { old: Some(1), new: Some(1), end: Text
 
 fn part_hunks(part: &Part, line: Option<usize>, out: &mut Hunks) {
     if let Some(label) = &part.label {
-        out.loose.push_str(&format!("{label}: the earlier contents are not recorded\n"));
+        out.for_people.push_str(&format!("{label}: the earlier contents are not recorded\n"));
     }
     hunks(part.was(), &part.now, TextPosition { old: part.at, new: line, end: TextEnd::Unknown }, out);
 }

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use super::contents::{Before, Hunk, Times};
-use super::patch::{self, Deed, Patched};
+use super::patch::{self, PatchAction, PatchedFile};
 use super::shell;
 use crate::json::{Object, items};
 use crate::model::Input;
@@ -106,16 +106,16 @@ fn enveloped(text: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
 }
 
 /// The steps of a patch.
-pub(super) fn patched(files: Vec<Patched>, cwd: Option<&str>, steps: &mut Vec<Step>) {
-    for Patched { path, deed } in files.into_iter().filter(|file| is_path(&file.path)) {
+pub(super) fn patched(files: Vec<PatchedFile>, cwd: Option<&str>, steps: &mut Vec<Step>) {
+    for PatchedFile { path, action } in files.into_iter().filter(|file| is_path(&file.path)) {
         let path = joined(&path, cwd).into_owned();
-        match deed {
-            Deed::Add(text) => steps.push(Step { path, act: Act::Write { text, before: Before::Absent } }),
-            Deed::Delete { was } => {
+        match action {
+            PatchAction::Add(text) => steps.push(Step { path, act: Act::Write { text, before: Before::Absent } }),
+            PatchAction::Delete { was } => {
                 steps.extend(was.map(|was| Step { path: path.clone(), act: Act::See(was) }));
                 steps.push(Step { path, act: Act::Delete });
             }
-            Deed::Update { hunks, to } => {
+            PatchAction::Update { hunks, to } => {
                 let to = to.map(|to| joined(&to, cwd).into_owned());
                 if !hunks.is_empty() {
                     steps.push(Step { path: path.clone(), act: Act::Patch(hunks) });

@@ -12,9 +12,9 @@ const CONTEXT: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunks {
     /// Hunks that a program can apply.
-    pub exact: String,
+    pub applicable: String,
     /// Hunks for people only.
-    pub loose: String,
+    pub for_people: String,
     /// Added lines.
     pub added: u64,
     /// Removed lines.
@@ -102,7 +102,7 @@ impl Group<'_> {
             out.added += (change.new.1 - change.new.0) as u64;
         }
         self.lines(' ', self.old, (at, old.1), &mut text);
-        if is_exact { &mut out.exact } else { &mut out.loose }.push_str(&text);
+        if is_exact { &mut out.applicable } else { &mut out.for_people }.push_str(&text);
     }
 
     fn lines(&self, mark: char, lines: &[&str], (from, to): (usize, usize), out: &mut String) {
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 }
 
-/// The numbers of a side, as git writes them: a side without lines has the number of the line before it.
+/// The numbers of a side, as git writes them. An empty side has the number of the line before the change.
 fn numbers(start: Option<usize>, from: usize, length: usize) -> String {
     match start {
         None => format!("?,{length}"),
@@ -170,24 +170,24 @@ mod tests {
     #[test]
     fn hunks_are_spelled_as_git_does() {
         let found = diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nd\nE\nf", WHOLE);
-        assert_eq!(found.exact, "@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n+E\n f\n\\ No newline at end of file\n");
+        assert_eq!(found.applicable, "@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n+E\n f\n\\ No newline at end of file\n");
         assert_eq!((found.added, found.removed), (1, 1));
-        assert_eq!(diff("", "x\n", WHOLE).exact, "@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(diff("", "x\n", WHOLE).applicable, "@@ -0,0 +1 @@\n+x\n");
     }
 
     #[test]
     fn numbers_that_are_not_known_are_not_made_up() {
         let found = diff("a", "b", TextPosition { old: None, new: None, end: TextEnd::Unknown });
-        assert_eq!(found.loose, "@@ -?,1 +?,1 @@\n-a\n+b\n");
-        assert_eq!(found.exact, "");
+        assert_eq!(found.for_people, "@@ -?,1 +?,1 @@\n-a\n+b\n");
+        assert_eq!(found.applicable, "");
     }
 
     #[test]
     fn a_hunk_without_a_line_after_it_cannot_be_applied_in_the_middle_of_a_file() {
         let place = TextPosition { old: Some(7), new: Some(8), end: TextEnd::Unknown };
-        assert_eq!(diff("a\nb\n", "a\nc\n", place).loose, "@@ -7,2 +?,2 @@\n a\n-b\n+c\n");
+        assert_eq!(diff("a\nb\n", "a\nc\n", place).for_people, "@@ -7,2 +?,2 @@\n a\n-b\n+c\n");
         let found = diff("a\nb\n", "c\nb\n", place);
-        assert_eq!(found.exact, "@@ -7,2 +8,2 @@\n-a\n+c\n b\n");
+        assert_eq!(found.applicable, "@@ -7,2 +8,2 @@\n-a\n+c\n b\n");
     }
 
     #[test]

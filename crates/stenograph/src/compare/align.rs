@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use serde::Serialize;
+
 use super::diff_step::{Class, DiffStep};
 use super::vocabulary::Vocabulary;
 use crate::loss::equal_pairs;
@@ -82,7 +84,7 @@ pub struct Uncompared {
 }
 
 /// The number of steps by result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Equal steps.
     pub same: u64,

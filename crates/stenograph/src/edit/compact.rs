@@ -36,7 +36,7 @@ use super::tokens::Tokenizer;
 use super::units::Units;
 use crate::model::{Event, Kind, Role};
 
-pub use marker::{Stamp, has_place, plan};
+pub use marker::{Stamp, can_store_summary, plan};
 
 /// How much of a conversation a compaction keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

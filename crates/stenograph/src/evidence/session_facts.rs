@@ -1,11 +1,13 @@
 //! Session facts in a record: the instructions and tools of the model, and how much of the account's rate limits is used.
 
+use serde::Serialize;
+
 use crate::json::{Object, items, number, word};
 use crate::model::{Event, ExtraFields, LimitPaths, Role, SessionWords};
 use crate::text::{Str, Text};
 
 /// One window of a rate limit, as a record states it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateLimit {
     /// The name of the window.
     pub window: String,
@@ -18,7 +20,7 @@ pub struct RateLimit {
 }
 
 /// A tool that the model may call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolSchema {
     /// Its name.
     pub name: String,

@@ -1,5 +1,5 @@
-//! A session as one JSON document: its metadata, its turns with their events, and all other events with the reason why they
-//! are in no turn. Events are lines of the wire. They are written as they arrive, so memory does not grow with the session.
+//! A session as one JSON document: its metadata, its sections with their events, and all other events with the reason why they
+//! are in no section. Events are lines of the wire. They are written as they arrive, so memory does not grow with the session.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use crate::text::quote;
 use crate::time::Time;
 use crate::wire;
 
-/// Writes a session: the head, the turns, then all other events.
+/// Writes a session: the head, the sections, then all other events.
 pub struct Document<W> {
     out: W,
-    turns: SpeakerSections,
+    sections: SpeakerSections,
     within: Within,
     /// Whether the next element needs a comma before it.
     follows: bool,
@@ -21,15 +21,15 @@ pub struct Document<W> {
 /// The list of the document that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
-    Turns,
-    Turn,
+    Sections,
+    Section,
     Rest,
 }
 
 impl<W: Write> Document<W> {
     /// A document that is written to `out`.
     pub fn new(out: W) -> Document<W> {
-        Document { out, turns: SpeakerSections::default(), within: Within::Turns, follows: false }
+        Document { out, sections: SpeakerSections::default(), within: Within::Sections, follows: false }
     }
 
     /// Writes the head: the metadata of the session and its source.
@@ -56,14 +56,14 @@ impl<W: Write> Document<W> {
         ];
         let fields = fields.into_iter().filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?)));
         let fields = fields.collect::<Vec<_>>().join(",");
-        let head = format!("{{\"v\":{},\"session\":{{{fields}}},\"turns\":[", wire::VERSION);
+        let head = format!("{{\"v\":{},\"session\":{{{fields}}},\"sections\":[", wire::VERSION);
         self.out.write_all(super::harmless_json(&head).as_bytes())
     }
 
-    /// Writes one event of the conversation. Give it the events turn by turn. It skips events without a speaker: see
+    /// Writes one event of the conversation. Give it the events in order. It skips events without a speaker: see
     /// [`SpeakerSections::is_outside`].
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        match self.turns.place(event) {
+        match self.sections.place(event) {
             EventSection::Outside => return Ok(()),
             EventSection::Same => {}
             EventSection::New(speaker) => self.open(speaker, event)?,
@@ -93,7 +93,7 @@ impl<W: Write> Document<W> {
         Ok(self.out)
     }
 
-    /// Starts a side conversation that has its own source. Its turns continue the numbering.
+    /// Starts a side conversation that has its own source. Its sections continue the numbering.
     pub fn side(&mut self) -> io::Result<()> {
         self.close()
     }
@@ -103,18 +103,19 @@ impl<W: Write> Document<W> {
         let comma = if self.follows { "," } else { "" };
         let time = event.time.as_ref().and_then(|time| Some(format!(",\"time\":{}", quote(&time.to_utc()?))));
         let thread = event.thread.as_deref().map(|thread| format!(",\"thread\":{}", quote(thread)));
-        let (number, role) = (self.turns.number(), quote(speaker.name()));
+        let (number, role) = (self.sections.number(), quote(speaker.name()));
+        let turn = self.sections.turn().map_or_else(String::new, |turn| format!(",\"turn\":{turn}"));
         let (time, thread) = (time.unwrap_or_default(), thread.unwrap_or_default());
-        let head = format!("{comma}\n{{\"turn\":{number},\"role\":{role}{time}{thread},\"events\":[");
+        let head = format!("{comma}\n{{\"section\":{number}{turn},\"role\":{role}{time}{thread},\"events\":[");
         self.out.write_all(super::harmless_json(&head).as_bytes())?;
-        (self.within, self.follows) = (Within::Turn, false);
+        (self.within, self.follows) = (Within::Section, false);
         Ok(())
     }
 
     fn close(&mut self) -> io::Result<()> {
-        if self.within == Within::Turn {
+        if self.within == Within::Section {
             self.out.write_all(b"\n]}")?;
-            (self.within, self.follows) = (Within::Turns, true);
+            (self.within, self.follows) = (Within::Sections, true);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A session as a Markdown document: a table of metadata, then turn by turn what each speaker said and did. Events are
+//! A session as a Markdown document: a table of metadata, then section by section what each speaker said and did. Events are
 //! written as they arrive, so memory does not grow with the session. `markup.rs` keeps each text in its place.
 
 use std::io::{self, Write};
@@ -32,8 +32,8 @@ pub struct Markdown<W> {
     tools: Shown,
     /// The time zone of all times.
     zone: TimeZone,
-    turns: SpeakerSections,
-    /// The heading of a turn that has no output yet.
+    sections: SpeakerSections,
+    /// The heading of a section that has no output yet.
     heading: Option<String>,
     calls: Calls,
 }
@@ -46,7 +46,7 @@ impl<W: Write> Markdown<W> {
             thinking,
             tools,
             zone,
-            turns: SpeakerSections::default(),
+            sections: SpeakerSections::default(),
             heading: None,
             calls: Calls::default(),
         }
@@ -65,11 +65,11 @@ impl<W: Write> Markdown<W> {
 
     /// Writes the head of a side conversation that has its own source.
     pub fn side(&mut self, thread: &str) -> io::Result<()> {
-        (self.turns, self.heading, self.calls) = (SpeakerSections::default(), None, Calls::default());
+        (self.sections, self.heading, self.calls) = (SpeakerSections::default(), None, Calls::default());
         writeln!(self.out, "\n## Side conversation: {}", code_words(thread))
     }
 
-    /// Takes note of an event that the document leaves out: it may state how a call ended.
+    /// Adds an event that the document leaves out: it may state how a call ended.
     pub fn leave_out(&mut self, event: &Event<'_>) {
         self.calls.add(event);
     }
@@ -77,8 +77,8 @@ impl<W: Write> Markdown<W> {
     /// Writes one event of the conversation.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let step = self.calls.add(event);
-        if let EventSection::New(speaker) = self.turns.place(event) {
-            self.heading = Some(heading(speaker, self.turns.number(), event, &self.zone));
+        if let EventSection::New(speaker) = self.sections.place(event) {
+            self.heading = Some(heading(speaker, self.sections.turn(), event, &self.zone));
         }
         let Some(text) = self.text(event, &step).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
         if let Some(heading) = self.heading.take() {
@@ -137,8 +137,8 @@ impl<W: Write> Markdown<W> {
     }
 }
 
-/// The heading of a turn.
-fn heading(speaker: Speaker, number: u64, event: &Event<'_>, zone: &TimeZone) -> String {
+/// The heading of a section.
+fn heading(speaker: Speaker, turn: Option<u64>, event: &Event<'_>, zone: &TimeZone) -> String {
     let name = speaker.name();
     let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
     let mut about: Vec<String> = Vec::new();
@@ -147,7 +147,8 @@ fn heading(speaker: Speaker, number: u64, event: &Event<'_>, zone: &TimeZone) ->
     about.extend(event.model.as_deref().map(words));
     about.extend(event.thread.as_deref().map(|thread| format!("side conversation {}", words(thread))));
     let about = if about.is_empty() { String::new() } else { format!("\n*{}*\n", about.join(" · ")) };
-    format!("\n### {}{rest} (Turn {})\n{about}", first.to_ascii_uppercase(), grouped(number))
+    let turn = turn.map_or_else(String::new, |turn| format!(" (Turn {})", grouped(turn)));
+    format!("\n### {}{rest}{turn}\n{about}", first.to_ascii_uppercase())
 }
 
 /// The metadata of a session: names and values for the table.

@@ -1,9 +1,9 @@
 //! Which section of a rendered conversation an event belongs to. A user message is a section, and so is everything that an
-//! agent says and does until another speaker follows. Headings number these sections as turns.
-//! [`SessionTurns`](crate::turns::SessionTurns) decides where a turn of the session begins; this fold keeps only the last
-//! speaker.
+//! agent says and does until another speaker follows. A heading also names the turn of the session, as
+//! [`SessionTurns`](crate::turns::SessionTurns) counts turns.
 
 use crate::model::{Body, Event, Role};
+use crate::turns::begins_turn;
 
 /// The speaker of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub enum EventSection {
 #[derive(Clone, Debug, Default)]
 pub struct SpeakerSections {
     count: u64,
+    turns: u64,
     open: Option<(Speaker, Option<String>)>,
 }
 
@@ -48,6 +49,12 @@ impl SpeakerSections {
         self.count
     }
 
+    /// The number of the turn that the current section belongs to. `None` before the first turn and in side conversations.
+    pub fn turn(&self) -> Option<u64> {
+        let is_main = self.open.as_ref().is_some_and(|(_, thread)| thread.is_none());
+        Some(self.turns).filter(|turns| is_main && *turns > 0)
+    }
+
     /// Whether an event never belongs to a section.
     pub fn is_outside(event: &Event<'_>) -> bool {
         matches!(event.body, Body::Fact { .. } | Body::Other { .. })
@@ -55,6 +62,7 @@ impl SpeakerSections {
 
     /// The section of an event. Give it every event of the conversation, in order.
     pub fn place(&mut self, event: &Event<'_>) -> EventSection {
+        self.turns += u64::from(event.thread.is_none() && !event.restates && begins_turn(event));
         let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());
         let (speaker, continues) = match &event.body {
             Body::Fact { .. } | Body::Other { .. } => return EventSection::Outside,

@@ -82,7 +82,7 @@ Fix it.
 ##### Transcript: mine
 &lt;/details>
 
-### Assistant (Turn 2)
+### Assistant (Turn 1)
 
 *m\\_1*
 ";
@@ -142,7 +142,7 @@ fn a_document_holds_every_event_once() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["session"]["id"], "abc|1");
     assert_eq!(json["session"]["usage"]["input"], 1234);
-    let turns = json["turns"].as_array().unwrap();
+    let turns = json["sections"].as_array().unwrap();
     let told: Vec<_> =
         turns.iter().map(|turn| (turn["role"].as_str().unwrap(), turn["events"].as_array().unwrap().len())).collect();
     assert_eq!(told, [("user", 1), ("assistant", 4)]);
@@ -156,7 +156,7 @@ fn a_document_of_nothing_is_one() {
     document.head(&Outline::new("steno"), "some", "-").unwrap();
     let text = String::from_utf8(document.finish().unwrap()).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((json["turns"].as_array().unwrap().len(), json["others"].as_array().unwrap().len()), (0, 0));
+    assert_eq!((json["sections"].as_array().unwrap().len(), json["others"].as_array().unwrap().len()), (0, 0));
 }
 
 #[test]

@@ -23,64 +23,64 @@ pub trait MergeSink {
 
 /// Merges sources. Returns errors with the numbers of their sources; the events before the damage are passed on.
 pub fn merge(inputs: &mut [TranscriptInput], sink: &mut dyn MergeSink) -> Vec<(usize, CommandError)> {
-    let mut problems = Vec::new();
-    let mut streams: Vec<Stream<'_>> = Vec::new();
-    for (source, input) in inputs.iter_mut().enumerate() {
+    let mut errors = Vec::new();
+    let mut sources: Vec<MergedSource<'_>> = Vec::new();
+    for (number, input) in inputs.iter_mut().enumerate() {
         let reading = Reading::new(input.format, Wanted::All);
         match input.source.pass() {
             Ok(pass) => {
-                let waiting = CheckRepeats::new(Waiting::default());
-                streams.push(Stream { source, pass, reading: Some(reading), waiting, clock: None });
+                let buffered = CheckRepeats::new(BufferedEvents::default());
+                sources.push(MergedSource { number, pass, reading: Some(reading), buffered, clock: None });
             }
-            Err(error) => problems.push((source, error.into())),
+            Err(error) => errors.push((number, error.into())),
         }
     }
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
-        for stream in &mut streams {
-            problems.extend(stream.fill(&mut buffer).err().map(|error| (stream.source, error)));
+        for source in &mut sources {
+            errors.extend(source.read_until_event(&mut buffer).err().map(|error| (source.number, error)));
         }
-        streams.retain(|stream| !stream.waiting.sink.0.is_empty());
-        // At equal times the first source precedes: it starts the others.
-        let Some(next) = streams.iter_mut().min_by_key(|stream| (stream.due(), stream.source)) else { break };
+        sources.retain(|source| !source.buffered.sink.0.is_empty());
+        // At equal times, the first source comes first: the main agent starts the others.
+        let Some(next) = sources.iter_mut().min_by_key(|source| (source.next_time(), source.number)) else { break };
         if let Some(event) = next.next() {
-            sink.event(next.source, &event);
+            sink.event(next.number, &event);
         }
     }
-    problems
+    errors
 }
 
-struct Stream<'i> {
-    source: usize,
+struct MergedSource<'i> {
+    number: usize,
     pass: Box<dyn Read + 'i>,
     reading: Option<Reading>,
-    waiting: CheckRepeats<Waiting>,
+    buffered: CheckRepeats<BufferedEvents>,
     /// The latest time it stated.
     clock: Option<i64>,
 }
 
-/// Events that are read and not yet due.
+/// Events that are read but not yet passed on.
 #[derive(Default)]
-struct Waiting(VecDeque<Event<'static>>);
+struct BufferedEvents(VecDeque<Event<'static>>);
 
-impl Sink for Waiting {
+impl Sink for BufferedEvents {
     fn event(&mut self, event: &Event<'_>) {
         self.0.push_back(event.clone().into_owned());
     }
 }
 
-impl Stream<'_> {
-    /// Reads until an event waits.
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), CommandError> {
-        while self.waiting.sink.0.is_empty() {
+impl MergedSource<'_> {
+    /// Reads until at least one event is buffered.
+    fn read_until_event(&mut self, buffer: &mut [u8]) -> Result<(), CommandError> {
+        while self.buffered.sink.0.is_empty() {
             let Some(reading) = &mut self.reading else { return Ok(()) };
             let read = self.pass.read(buffer);
             match read {
-                Ok(length) if length > 0 => reading.feed(buffer.get(..length).unwrap_or_default(), &mut self.waiting),
+                Ok(length) if length > 0 => reading.feed(buffer.get(..length).unwrap_or_default(), &mut self.buffered),
                 Ok(_) | Err(_) => {
                     if let Some(reading) = self.reading.take() {
-                        reading.end(&mut self.waiting);
-                        self.waiting.finish();
+                        reading.end(&mut self.buffered);
+                        self.buffered.finish();
                     }
                     read?;
                 }
@@ -89,17 +89,16 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// When the next event is due. An event without a time follows the one before it; if no time is known yet, the next known
-    /// one counts, and a source without times keeps its position among the sources.
-    fn due(&self) -> i64 {
-        let next = || self.waiting.sink.0.iter().find_map(moment);
-        let own = self.waiting.sink.0.front().and_then(moment);
-        let due = own.max(self.clock).or_else(next);
-        due.unwrap_or(if self.source == 0 { i64::MIN } else { i64::MAX })
+    /// The time of the next event. An event without a time has the time of the event before it. At the beginning of a source, it has
+    /// the first time that follows. A source without any times comes in the order of the sources.
+    fn next_time(&self) -> i64 {
+        let next = || self.buffered.sink.0.iter().find_map(moment);
+        let own = self.buffered.sink.0.front().and_then(moment);
+        own.max(self.clock).or_else(next).unwrap_or(if self.number == 0 { i64::MIN } else { i64::MAX })
     }
 
     fn next(&mut self) -> Option<Event<'static>> {
-        let event = self.waiting.sink.0.pop_front()?;
+        let event = self.buffered.sink.0.pop_front()?;
         self.clock = self.clock.max(moment(&event));
         Some(event)
     }

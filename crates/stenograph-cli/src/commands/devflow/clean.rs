@@ -67,7 +67,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     let maintenance = effect.maintenance(&base)?;
     let now = crate::clock::now().to_seconds().unwrap_or_default();
     let runs = index::read_all(&Disk, &base)?;
-    // Listed before anything is archived: what this run archives is new.
+    // List the archives first, so that runs archived below are not removed.
     let archives = archive::list(&Disk, &base)?;
     let mut cleaner = Cleaner {
         form: OutputForm::of(options.json),

@@ -21,9 +21,9 @@ pub(super) struct Chapter {
     /// The side conversations that have their own chapter.
     pub own_chapters: Vec<String>,
     /// The events on abandoned branches.
-    pub given_up: u64,
+    pub abandoned_events: u64,
     /// The events of side conversations that are left out.
-    pub aside: u64,
+    pub omitted_side_events: u64,
 }
 
 /// An event on its way into the document.
@@ -32,7 +32,7 @@ pub(super) struct ExportedEvent<'e, 'a> {
     pub role: EventRole,
     /// Its number, or that of its record for a nested event.
     pub number: u64,
-    /// Its usage, if no later record of the same model response states it again; only for a page.
+    /// Its usage. `None` if a later record of the same model response repeats it, or if the document is not HTML.
     pub usage: Option<Usage>,
 }
 
@@ -69,7 +69,14 @@ impl Chapter {
 
     fn of(thread: Option<String>, mut conversation: Conversation) -> Chapter {
         let overview = conversation.overview();
-        Chapter { thread, conversation, overview, own_chapters: Vec::new(), given_up: 0, aside: 0 }
+        Chapter {
+            thread,
+            conversation,
+            overview,
+            own_chapters: Vec::new(),
+            abandoned_events: 0,
+            omitted_side_events: 0,
+        }
     }
 
     pub fn format(&self) -> &'static str {
@@ -82,8 +89,8 @@ impl Chapter {
         options: &Options,
         write_event: &mut dyn FnMut(ExportedEvent<'_, '_>) -> io::Result<()>,
     ) -> Result<(), CommandError> {
-        let Chapter { conversation, overview, given_up, aside, own_chapters, .. } = self;
-        (*given_up, *aside) = (0, 0);
+        let Chapter { conversation, overview, abandoned_events, omitted_side_events, own_chapters, .. } = self;
+        (*abandoned_events, *omitted_side_events) = (0, 0);
         overview.spine.rewind();
         let (mut failed, mut number) = (None, 0);
         let read = conversation.read_quietly(&mut |event| {
@@ -93,13 +100,13 @@ impl Chapter {
                 None if SpeakerSections::is_outside(event) => EventRole::Bookkeeping,
                 None => EventRole::InConversation,
                 Some(why) => {
-                    *given_up += u64::from(why == LeftOut::Branch);
-                    *aside += u64::from(why == LeftOut::Thread);
+                    *abandoned_events += u64::from(why == LeftOut::Branch);
+                    *omitted_side_events += u64::from(why == LeftOut::Thread);
                     EventRole::LeftOut(why)
                 }
             };
-            let is_stated = options.to == To::Html && !overview.usage.is_superseded(event);
-            let usage = event.usage.filter(|_| is_stated);
+            let counts_usage = options.to == To::Html && !overview.usage.is_superseded(event);
+            let usage = event.usage.filter(|_| counts_usage);
             failed = write_event(ExportedEvent { event, role, number, usage }).err();
             let inside = if options.has_nested() { nested_events(event) } else { Vec::new() };
             for inner in &inside {
@@ -109,14 +116,14 @@ impl Chapter {
                 match options.has_threads() {
                     true if is_elsewhere => {}
                     true => failed = failed.take().or_else(|| write_event(nested).err()),
-                    false => *aside += 1,
+                    false => *omitted_side_events += 1,
                 }
             }
             if failed.is_some() { Flow::Stop } else { Flow::Continue }
         });
         match failed {
             Some(error) => Err(error.into()),
-            // The overview met the same damage; it is reported once.
+            // The first pass has already reported this damage.
             None if overview.damage.is_some() => Ok(()),
             None => read,
         }

@@ -218,7 +218,7 @@ impl PageExporter<'_> {
         for number in 0..chapters.len() {
             self.chapter(&mut chapters, number, content)?;
         }
-        content.chunks.end()?;
+        content.chunks.finish_chunk()?;
         Ok(chapters)
     }
 
@@ -231,7 +231,7 @@ impl PageExporter<'_> {
         let agent = match &chapter.thread {
             None => content.summary.agent("Main conversation", "conversation"),
             Some(thread) => {
-                content.chunks.end()?;
+                content.chunks.finish_chunk()?;
                 let about = chapter.overview.outline.header.query.clone().unwrap_or_default();
                 let name = format!("Sub-agent {}", first_words(&format!("{thread} {about}"), TITLE_CHARS_MAX));
                 let (id, lane) = (format!("{id_prefix}start"), number % 6);
@@ -262,7 +262,8 @@ impl PageExporter<'_> {
     ) -> Result<(PageHeader, IndexEntry), CommandError> {
         let counted_all = if chapters.len() > 1 { Some(counted_calls(self.options, chapters)?.0) } else { None };
         let sum = |count: fn(&Chapter) -> u64| chapters.iter().map(count).sum::<u64>();
-        let (events, given_up) = (sum(|chapter| chapter.overview.events), sum(|chapter| chapter.given_up));
+        let (events, abandoned_events) =
+            (sum(|chapter| chapter.overview.events), sum(|chapter| chapter.abandoned_events));
         let Some(main) = chapters.first() else { return Ok(Default::default()) };
         let ledger = counted_all.as_ref().unwrap_or(&main.overview.ledger);
         let agent = main.conversation.format().map_or("", |format| format.info().agent);
@@ -273,8 +274,8 @@ impl PageExporter<'_> {
         let mut facts = vec![("Events".to_owned(), grouped(events))];
         facts.extend(self.usage_facts(ledger));
         let mut remarks = Vec::new();
-        if given_up > 0 {
-            remarks.push(format!("{} on abandoned branches are not shown.", counted(given_up, "event")));
+        if abandoned_events > 0 {
+            remarks.push(format!("{} on abandoned branches are not shown.", counted(abandoned_events, "event")));
         }
         let started = main.overview.outline.started.as_ref().and_then(clock::format_second).unwrap_or_default();
         let mut counts = vec![counted(summary.prompts(), "prompt"), counted(events, "event")];
@@ -333,9 +334,9 @@ impl PageContent {
         if self.chunks.is_full() {
             // An event is in the chunk that counts it.
             events.end_group(&mut self.chunks.html);
-            self.chunks.end()?;
+            self.chunks.finish_chunk()?;
         }
-        self.chunks.count(id_prefix, *number);
+        self.chunks.add_event_number(id_prefix, *number);
         let Some(view) = events.event(own_number, event, *usage, &mut self.chunks.html) else { return Ok(()) };
         let address = HtmlAddress { id_prefix, number: *number };
         self.summary.add(agent, &address, event, &view);

@@ -1,5 +1,5 @@
-//! The events of a page on their way to the disk. A small page keeps them in one file; above a limit they move to files beside
-//! the page, which the browser loads as it needs them. Memory stays below that limit.
+//! Writes the events of a page. Up to 20 MB, the page holds all events. A larger page keeps them in separate files, which the
+//! browser loads as it needs them. Memory stays below that limit.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ pub(super) struct HtmlChunks {
     page: Option<PathBuf>,
     options: NewFileOptions,
     /// The chunks in memory.
-    parts: Vec<String>,
+    inline_html: Vec<String>,
     size: usize,
     /// All complete chunks.
-    chunks: Vec<PageChunk>,
+    chunk_infos: Vec<PageChunk>,
     /// Whether the chunks are in files.
     is_split: bool,
     /// The events of the current chunk.
@@ -42,17 +42,17 @@ impl HtmlChunks {
         HtmlChunks {
             page: page.map(Path::to_owned),
             options,
-            parts: Vec::new(),
+            inline_html: Vec::new(),
             size: 0,
-            chunks: Vec::new(),
+            chunk_infos: Vec::new(),
             is_split: false,
             html: String::new(),
             current: PageChunk::default(),
         }
     }
 
-    /// Takes notice of an event in the current chunk.
-    pub fn count(&mut self, id_prefix: &str, number: u64) {
+    /// Counts an event of the current chunk.
+    pub fn add_event_number(&mut self, id_prefix: &str, number: u64) {
         if self.current.events == 0 {
             self.current = PageChunk { id_prefix: id_prefix.to_owned(), first: number, ..PageChunk::default() };
         }
@@ -65,23 +65,23 @@ impl HtmlChunks {
     }
 
     /// Ends the current chunk.
-    pub fn end(&mut self) -> Result<(), CommandError> {
+    pub fn finish_chunk(&mut self) -> Result<(), CommandError> {
         let (html, chunk) = (std::mem::take(&mut self.html), std::mem::take(&mut self.current));
         if html.is_empty() {
             return Ok(());
         }
         self.size += html.len();
-        let number = self.chunks.len();
+        let number = self.chunk_infos.len();
         let source = self.page.as_deref().map(|page| {
             // The name is a part of an address, in which `#`, `%` and `?` mean something else.
             format!("{}/{}", utf8_percent_encode(&folder_name(page), ENCODED), file_name(number))
         });
         let source = source.unwrap_or_default();
-        self.chunks.push(PageChunk { source, ..chunk });
+        self.chunk_infos.push(PageChunk { source, ..chunk });
         if self.is_split {
             return self.write(number, &html);
         }
-        self.parts.push(html);
+        self.inline_html.push(html);
         if self.size <= PAGE_SIZE_MAX {
             return Ok(());
         }
@@ -99,8 +99,8 @@ impl HtmlChunks {
         let unwritable = |error| Error::from_system(&Place::Path(folder.clone()), Problem::Unwritable, error);
         Disk.create_folder(&folder).map_err(unwritable)?;
         self.is_split = true;
-        let parts = std::mem::take(&mut self.parts);
-        parts.iter().enumerate().try_for_each(|(number, html)| self.write(number, html))
+        let inline_html = std::mem::take(&mut self.inline_html);
+        inline_html.iter().enumerate().try_for_each(|(number, html)| self.write(number, html))
     }
 
     fn write(&self, number: usize, html: &str) -> Result<(), CommandError> {
@@ -113,12 +113,12 @@ impl HtmlChunks {
 
     /// The events for the page.
     pub fn body(&self) -> PageBody<'_> {
-        if self.is_split { PageBody::Chunks(&self.chunks) } else { PageBody::Inline(&self.parts) }
+        if self.is_split { PageBody::Chunks(&self.chunk_infos) } else { PageBody::Inline(&self.inline_html) }
     }
 
     /// How many files are beside the page.
     pub fn files(&self) -> usize {
-        if self.is_split { self.chunks.len() } else { 0 }
+        if self.is_split { self.chunk_infos.len() } else { 0 }
     }
 
     /// The bytes of all events.
@@ -127,11 +127,11 @@ impl HtmlChunks {
     }
 }
 
-/// The folder beside a page that holds its chunks.
 fn file_name(number: usize) -> String {
     format!("{number:04}.js")
 }
 
+/// The folder beside a page that holds its chunks.
 fn folder_name(page: &Path) -> String {
     format!("{}.files", super::name_of(page))
 }

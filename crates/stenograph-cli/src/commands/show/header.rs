@@ -68,7 +68,7 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
         return None;
     }
     let mut input = input::open(path, from, Passes::Once).ok()?;
-    let repeats = (!input.format.info().traits.log).then(RepeatCheck::default);
+    let repeats = RepeatCheck::for_format(input.format);
     let mut sink = HeaderSink { outline: CountedOutline::new(Some(input.format)), repeats };
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
     let (outline, ledger) = sink.outline.finish_with_ledger();

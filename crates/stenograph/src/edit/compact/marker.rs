@@ -31,7 +31,7 @@ pub fn plan(source: &mut EditSource<'_>, old: &OldPart, summary: &str, stamp: &S
 }
 
 /// Whether a format can store a summary.
-pub fn has_place(format: &dyn Format) -> bool {
+pub fn can_store_summary(format: &dyn Format) -> bool {
     const SUMMARY: &str = "So far: a summary.";
     let message = |text: &'static str| Event::new(Body::Message { role: Role::User, content: Content::text(text) });
     let marker = Event::new(Body::Compaction { summary: Some(Content::text(SUMMARY)) });

@@ -166,7 +166,7 @@ fn kept_records_follow_the_marker_where_records_have_parents() {
     });
     let turns: Vec<Event<'static>> = turns.collect();
     let mut linked = 0;
-    for format in crate::formats::FORMATS.iter().filter(|format| has_place(**format)) {
+    for format in crate::formats::FORMATS.iter().filter(|format| can_store_summary(**format)) {
         let source = crate::write::all(*format, &crate::model::Outline::of("", &turns), &turns);
         let before = read::all(*format, &source).events;
         if before.iter().all(|event| event.parent.is_none()) {
@@ -187,11 +187,11 @@ fn kept_records_follow_the_marker_where_records_have_parents() {
 #[test]
 fn formats_that_cannot_store_a_summary_have_no_plan() {
     let native = Registry::built_in().named("steno").unwrap();
-    assert!(has_place(native));
+    assert!(can_store_summary(native));
     let places: Vec<&str> =
-        crate::formats::FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name).collect();
+        crate::formats::FORMATS.iter().filter(|format| can_store_summary(**format)).map(|format| format.info().name).collect();
     assert!(places.len() >= 4, "{places:?}");
-    for format in crate::formats::FORMATS.iter().filter(|format| !has_place(**format)) {
+    for format in crate::formats::FORMATS.iter().filter(|format| !can_store_summary(**format)) {
         let events = turns(3);
         let bytes = crate::write::all(*format, &crate::model::Outline::of("", &events), &events);
         let original = Original::read(*format, &bytes).unwrap();

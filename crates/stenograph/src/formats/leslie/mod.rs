@@ -49,7 +49,7 @@ const TOOL_CALLS: &str = "Tool Calls";
 const KEYS: [&str; 6] = [THREAD_ID, CHAT_ID, TIME_RANGE, AGENT_MODE, STOP_REASON, TOOL_CALLS];
 
 /// The line that ends the header.
-const RULE: &str = "---";
+const HEADER_END: &str = "---";
 
 const OPENS_QUERY: &str = "<user_query>";
 const CLOSES_QUERY: &str = "</user_query>";
@@ -64,7 +64,7 @@ impl Format for Leslie {
         for line in head.text().trim_start().lines().take(32) {
             match read::field(line.trim_end().as_bytes()) {
                 Some((key, _)) => keys.push(key),
-                None if line.trim_end() == RULE => {
+                None if line.trim_end() == HEADER_END => {
                     let known = KEYS.iter().filter(|key| keys.contains(key)).count();
                     let ours = keys.first() == Some(&THREAD_ID) && known >= 3;
                     return if ours { Sniff::Certain } else { Sniff::No };

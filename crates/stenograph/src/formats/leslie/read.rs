@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{CLOSES_QUERY, INFO, KEYS, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
+use super::{CLOSES_QUERY, HEADER_END, INFO, KEYS, OPENS_QUERY, STOP_REASON, THREAD_ID, TIME_RANGE, write};
 use crate::formats::blocks::{
     BlockReader, Ending, LineBlock, LineRole, emit_stray, is_blank, keep_blank, spelling_extra, without_return,
     without_returns,
@@ -88,7 +88,7 @@ impl BlockReader for LeslieReader {
         };
         let last = open.line(open.len() - 1);
         match open.kind {
-            LeslieBlockKind::Header if line == RULE.as_bytes() => LineRole::Ends,
+            LeslieBlockKind::Header if line == HEADER_END.as_bytes() => LineRole::Ends,
             LeslieBlockKind::Header if is_marker => LineRole::Begins(LeslieBlockKind::Entry),
             LeslieBlockKind::Header if is_blank(line) || field(line).is_some() => LineRole::Continues,
             LeslieBlockKind::Header => LineRole::Begins(LeslieBlockKind::Stray),

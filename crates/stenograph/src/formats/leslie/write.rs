@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::limits::{FILE_SIZE_MAX, TOOL_LENGTH_MAX, cut_length, cut_size};
 use super::read;
 use super::{
-    AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS,
+    AGENT_MODE, CHAT_ID, CLOSES_QUERY, HEADER_END, KEYS, NAME, OPENS_QUERY, STOP_REASON, THREAD_ID, TIME_RANGE,
+    TOOL_CALLS,
 };
 use crate::formats::blocks::{blank, original_spelling};
 use crate::formats::placeholder;
@@ -80,7 +81,7 @@ impl LeslieWriter {
             });
             header.push(b'\n');
         }
-        header.extend_from_slice(RULE.as_bytes());
+        header.extend_from_slice(HEADER_END.as_bytes());
         self.put(header, out);
         self.part = FilePart::Header;
     }

@@ -55,7 +55,7 @@ impl HtmlEvents {
         }
     }
 
-    /// Takes notice of an event that is not written, so that later ones know their calls.
+    /// Adds an event that is not written, so that later events know their calls.
     pub fn skip(&mut self, event: &Event<'_>) {
         self.viewer.context(event);
     }
