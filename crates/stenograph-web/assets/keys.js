@@ -70,6 +70,7 @@ export function help() {
     list?.append(name, words);
   }
   dialog.showModal();
+  dialog.scrollTop = 0;
 }
 
 export function startKeys() {

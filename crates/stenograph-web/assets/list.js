@@ -70,6 +70,19 @@ function watchEnd() {
   if (end) observer.observe(end);
 }
 
+/** Adds rows to the list. More hits of a session that is in the list join its row. @param {Iterable<Element>} rows */
+function append(rows) {
+  const list = one("#list .rows");
+  for (const row of [...rows]) {
+    const path = one(":scope > a", row)?.getAttribute("href");
+    const known = all("#list .rows > .row").find((other) => one(":scope > a", other)?.getAttribute("href") === path);
+    const hits = one(".hits", row);
+    const place = known && one(".hits", known);
+    if (hits && place) place.append(...hits.children);
+    else list?.append(row);
+  }
+}
+
 /** @param {HTMLElement} end */
 async function more(end) {
   const link = /** @type {HTMLAnchorElement | null} */ (one("a", end));
@@ -78,8 +91,7 @@ async function more(end) {
   observer.disconnect();
   try {
     const next = parsed(await part(`${link.getAttribute("href")}&part=list`));
-    const rows = one("#list .rows");
-    rows?.append(...(one(".rows", next)?.children ?? []));
+    append(one(".rows", next)?.children ?? []);
     const following = one(".more", next);
     if (following) end.replaceWith(following);
     else end.remove();

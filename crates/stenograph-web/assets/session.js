@@ -11,6 +11,8 @@ const CHUNKS_MAX = 8;
 let session;
 /** @type {HTMLElement} */
 let box;
+/** The views of a conversation, by their class and their name in the address. */
+const VIEWS = ["focused", "all"];
 let isFollowing = false;
 let isLoading = false;
 /** The number of the first event that nobody has seen yet. */
@@ -87,12 +89,22 @@ async function extend(direction) {
         edge.after(chunk);
       }
       trim(direction);
+      joinDays();
     });
   } catch {
     say("the events cannot be read");
   } finally {
     isLoading = false;
     requestAnimationFrame(watch);
+  }
+}
+
+/** A window begins with its day. Where the day is that of the window before, the line goes. */
+function joinDays() {
+  let before = "";
+  for (const day of all(".day", box)) {
+    if (day.textContent === before) day.remove();
+    before = day.textContent ?? "";
   }
 }
 
@@ -178,23 +190,44 @@ function mark(event) {
   remember(numberOf(event));
 }
 
+/** The address of an event in this conversation, as it is shown now. @param {number} number @param {string} [agent] */
+function addressOf(number, agent = session.dataset.agent) {
+  const pairs = new URLSearchParams({ at: String(number) });
+  if (agent) pairs.set("agent", agent);
+  for (const name of VIEWS) if (session.classList.contains(name)) pairs.set(name, "yes");
+  return `${session.dataset.path}?${pairs}#e${number}`;
+}
+
 /** Writes the place into the address, so that reload and back return to it. @param {number} number */
 function remember(number) {
-  if (!number) return;
-  const pairs = new URLSearchParams({ at: String(number) });
-  if (session.dataset.agent) pairs.set("agent", session.dataset.agent);
-  history.replaceState(null, "", `${session.dataset.path}?${pairs}#e${number}`);
+  if (number) history.replaceState(null, "", addressOf(number));
+}
+
+/** The event that the reader is at: the marked one while it can be seen, else the one at the top of the screen. */
+function here() {
+  const marked = one(".event.here", box);
+  return marked && isVisible(marked) ? marked : current();
+}
+
+/** Goes to an event that the reader chose, so that back returns to the place before. @param {number} number */
+function leap(number) {
+  history.pushState(null, "", addressOf(number));
+  goTo(number);
 }
 
 /** @param {number} step @param {string} selector */
-function move(step, selector) {
-  const marked = one(".event.here", box);
-  const here = marked && isVisible(marked) ? marked : current();
-  const list = events().filter((event) => event.matches(selector) || event === here);
-  const at = here ? list.indexOf(here) : -1;
-  const next = list[at + step];
-  if (next && next !== here) mark(next);
-  else extend(step > 0 ? "next" : "prev").then(() => undefined);
+async function move(step, selector) {
+  const from = here();
+  // What is not loaded yet may have the next one; some windows have none.
+  for (let windows = 0; windows <= CHUNKS_MAX; windows += 1) {
+    const list = events().filter((event) => event.matches(selector) || event === from);
+    const next = list[(from ? list.indexOf(from) : -1) + step];
+    if (next && next !== from) return mark(next);
+    const count = chunks().map((chunk) => chunk.dataset.from).join();
+    await extend(step > 0 ? "next" : "prev");
+    if (count === chunks().map((chunk) => chunk.dataset.from).join()) return undefined;
+  }
+  return undefined;
 }
 
 /** @param {HTMLElement} event */
@@ -292,8 +325,9 @@ async function grown() {
   last.removeAttribute("data-last");
   last.after(chunk);
   trim("next");
+  joinDays();
   say("new events");
-  if (isFollowing && (wasAtEnd || !document.hidden)) {
+  if (isFollowing && wasAtEnd) {
     scrollTo(0, document.documentElement.scrollHeight);
     if (!document.hidden) unread = 0;
   }
@@ -317,18 +351,24 @@ function follow(value) {
 
 function focusMode() {
   keepPlace(() => session.classList.toggle("focused", toggle("focus")));
+  remember(numberOf(here()));
 }
 
 function allEvents() {
   keepPlace(() => session.classList.toggle("all", toggle("all")));
+  remember(numberOf(here()));
+}
+
+/** Shows the conversation as the address says. */
+function applyViews() {
+  const pairs = new URLSearchParams(location.search);
+  for (const name of VIEWS) session.classList.toggle(name, toggle(name === "focused" ? "focus" : name, pairs.has(name)));
 }
 
 /** Opens the form for a note about the event on the screen. */
 function writeNote() {
   const dialog = /** @type {HTMLDialogElement | null} */ (one("#note"));
-  const marked = one(".event.here", box);
-  const event = marked && isVisible(marked) ? marked : current();
-  const number = numberOf(event);
+  const number = numberOf(here());
   const field = /** @type {HTMLInputElement | null} */ (dialog && one("[name=event]", dialog));
   const shown = dialog && one("output", dialog);
   if (!dialog || !field || !shown || !number) return;
@@ -375,33 +415,30 @@ export function startSession() {
       extend(more.rel === "prev" ? "prev" : "next");
     } else if (link instanceof HTMLAnchorElement && link.pathname === session.dataset.path && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      history.pushState(null, "", link.href);
-      goTo(Number(link.hash.slice(2)));
+      leap(Number(link.hash.slice(2)));
     }
     const drawing = target?.closest(".lane .drawing");
     const lane = drawing?.closest(".lane");
     if (drawing && lane instanceof HTMLElement) {
       const { left, width } = drawing.getBoundingClientRect();
       const number = eventOfLane(lane, (event.clientX - left) / width);
-      const pairs = new URLSearchParams({ at: String(number) });
-      if (lane.dataset.agent) pairs.set("agent", lane.dataset.agent);
-      const address = `${session.dataset.path}?${pairs}#e${number}`;
-      if ((lane.dataset.agent ?? "") === (session.dataset.agent ?? "")) {
-        history.pushState(null, "", address);
-        goTo(number);
-      } else location.assign(address);
+      if ((lane.dataset.agent ?? "") === (session.dataset.agent ?? "")) leap(number);
+      else location.assign(addressOf(number, lane.dataset.agent ?? ""));
     }
     const map = target?.closest(".map");
     if (map instanceof HTMLElement) {
       const share = (event.clientY - map.getBoundingClientRect().top) / map.clientHeight;
-      goTo(Math.max(1, Math.round(share * Number(map.dataset.events))));
+      leap(Math.max(1, Math.round(share * Number(map.dataset.events))));
     }
   });
-  addEventListener("popstate", () => goTo(Number(location.hash.slice(2)) || 1));
+  addEventListener("popstate", () => {
+    applyViews();
+    goTo(Number(location.hash.slice(2)) || 1);
+  });
   let timer = 0;
   addEventListener("scroll", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => { where(); remember(numberOf(current())); }, 150);
+    timer = setTimeout(() => { where(); remember(numberOf(here())); }, 150);
   }, { passive: true });
   const pairs = new URLSearchParams({ session: session.dataset.session ?? "" });
   if (session.dataset.agent) pairs.set("agent", session.dataset.agent);
@@ -413,8 +450,11 @@ export function startSession() {
       stale = setTimeout(refreshContents, 3000);
     },
   });
-  if (location.hash.startsWith("#e")) goTo(Number(location.hash.slice(2)));
-  else if (new URLSearchParams(location.search).get("at") === "end") { scrollTo(0, document.documentElement.scrollHeight); watch(); }
+  applyViews();
+  const at = new URLSearchParams(location.search).get("at");
+  const asked = Number(location.hash.startsWith("#e") ? location.hash.slice(2) : at);
+  if (at === "end" && !location.hash) { scrollTo(0, document.documentElement.scrollHeight); watch(); }
+  else if (asked > 0) goTo(asked);
   else watch();
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calls::CallStep;
-use crate::evidence::UserMessage;
+use crate::evidence::{UserMessage, UserQuestion};
 use crate::ledger::{CallCounter, CallDetail, Tokens};
 use crate::model::{Body, Event, Role};
 use crate::run_state::EventPlace;
@@ -83,8 +83,8 @@ impl SessionTurns {
     fn begin(&mut self, event: &Event<'_>, place: EventPlace) -> Option<SessionTurn> {
         let ended = self.finish();
         self.count += 1;
-        let text = event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default();
-        let asked = beginning(&text, ASKED_SIZE_MAX).to_owned();
+        let text = UserQuestion::of(event).map_or_else(|| event.text(), |question| question.text().to_owned());
+        let asked = beginning(text.trim(), ASKED_SIZE_MAX).to_owned();
         self.turn = Some(SessionTurn { from: place, to: place, asked, ..SessionTurn::default() });
         ended
     }

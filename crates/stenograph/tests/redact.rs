@@ -83,11 +83,23 @@ fn planted(kind: u64, numbers: &mut Numbers) -> (String, String) {
         21 => around("password: \"", format!("{}!7", numbers.alnum(12)), "\""),
         22 => around("Author: Kim <", format!("kim.{}@{}.dev", numbers.hex(6), numbers.text("abcdefghijk", 8)), ">"),
         23 => around("cd /home/", format!("kim{}", numbers.hex(5)), "/work && ls"),
+        24 => around("Authorization: Basic ", numbers.text(LETTERS, 24), "=\n"),
+        25 => around("DB_PASS=", numbers.alnum(16), "\n"),
+        26 => around("password: \"", format!("aB{}Cd", numbers.text("xYzWvU", 12)), "\""),
+        27 => around("jdbc:mysql://db/app?user=u&password=", numbers.text("abcdefgh", 12), "&ssl=true"),
+        28 => around("Set-Cookie: sid=", numbers.text(LETTERS, 32), "; Path=/"),
+        29 => around("machine git.internal login kim password ", numbers.alnum(14), "\n"),
+        30 => around("mysql -u root -p", numbers.alnum(12), " app"),
+        31 => around("https://discord.com/api/webhooks/1234567890/", numbers.alnum(68), " posts"),
+        32 => around("postgres://app:$", format!("ec{}9x", numbers.alnum(8)), "@db.internal/app"),
+        33 => around("password: 'myYour", format!("9x{}", numbers.alnum(10)), "'"),
         _ => around("client_secret=", numbers.alnum(36), "&grant_type=x"),
     }
 }
 
-const KINDS: u64 = 25;
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+const KINDS: u64 = 35;
 const PRIVATE_KEY: u64 = 12;
 
 /// A native session with 500 planted secrets, in messages, thoughts, calls and results.

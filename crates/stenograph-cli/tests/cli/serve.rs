@@ -188,7 +188,7 @@ fn every_answer_forbids_other_sites_and_inline_scripts() {
         for header in [
             "content-security-policy: default-src 'none'; script-src 'self'",
             "x-content-type-options: nosniff",
-            "referrer-policy: no-referrer",
+            "referrer-policy: same-origin",
             "cross-origin-resource-policy: same-origin",
         ] {
             assert!(head.contains(header), "{path}: {head}");

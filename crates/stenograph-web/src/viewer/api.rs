@@ -60,8 +60,11 @@ pub fn answer(
     Ok(PageAnswer::json(harmless_json(&viewer.masked_json(json)).into()))
 }
 
-fn limit(params: &Params) -> usize {
-    usize::try_from(params.number("limit").unwrap_or(ITEMS).clamp(1, ITEMS_MAX)).unwrap_or(1)
+fn limit(params: &Params) -> Result<usize, AnswerProblem> {
+    let Some(limit) = params.value("limit") else { return Ok(ITEMS as usize) };
+    let wrong = || AnswerProblem::bad("invalid limit").hint(format!("use a number from 1 to {ITEMS_MAX}"));
+    let limit = limit.parse::<u64>().ok().filter(|limit| *limit > 0).ok_or_else(wrong)?;
+    Ok(usize::try_from(limit.min(ITEMS_MAX)).unwrap_or(1))
 }
 
 /// The number that a cursor holds.
@@ -97,7 +100,7 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
         })?,
     };
     order.sort(&mut found);
-    let (from, limit) = (usize::try_from(cursor(params)?).unwrap_or(usize::MAX), limit(params));
+    let (from, limit) = (usize::try_from(cursor(params)?).unwrap_or(usize::MAX), limit(params)?);
     let catalogue = viewer.store.catalogue()?;
     let mut items = Vec::new();
     for session in found.iter().skip(from).take(limit) {
@@ -129,7 +132,7 @@ fn session(viewer: &Viewer, name: &str) -> Result<String, AnswerProblem> {
 
 fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = pages::conversation(viewer, name, params.value("agent"))?;
-    let (from, limit) = (cursor(params)?.max(1), limit(params) as u64);
+    let (from, limit) = (cursor(params)?.max(1), limit(params)? as u64);
     let searcher = viewer.store.searcher().ok();
     let (mut items, mut size, mut next) = (Vec::new(), 0, from);
     let end = found.events.range(
@@ -232,7 +235,7 @@ fn comparison(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem>
     let pair = ComparedPair::of(viewer, params)?;
     let all = pair.found.changes.len();
     let from = usize::try_from(cursor(params)?).unwrap_or(usize::MAX).min(all);
-    let end = from.saturating_add(limit(params)).min(all);
+    let end = from.saturating_add(limit(params)?).min(all);
     let (mut items, mut size, mut next) = (Vec::new(), 0, from);
     while next < end && size <= EVENTS_SIZE_MAX {
         let range = next..end.min(next + CHANGES_AT_ONCE);
@@ -265,7 +268,7 @@ fn search(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
         Some(_) => return Err(AnswerProblem::bad("unknown order").hint("best or newest")),
     };
     let offset = usize::try_from(cursor(params)?).unwrap_or(usize::MAX);
-    let request = SearchRequest { query: &query, order, offset, limit: limit(params), within: viewer.root.as_deref() };
+    let request = SearchRequest { query: &query, order, offset, limit: limit(params)?, within: viewer.root.as_deref() };
     let found = viewer.hits(&request, SNIPPET_LENGTH_MAX)?;
     let items: Vec<String> = found.hits.iter().map(hits::ShownHit::json).collect();
     let mut draft = Draft::new();

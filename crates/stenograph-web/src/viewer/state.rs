@@ -163,10 +163,15 @@ impl Viewer {
         };
         let catalogue = self.store.catalogue()?;
         let mut found = catalogue.sessions_named(name)?;
-        found.retain(|session| session.name.eq_ignore_ascii_case(name));
         if let Some(root) = &self.root {
             let inside = catalogue.sessions_below(root)?;
             found.retain(|session| inside.contains(&session.id));
+        }
+        // The beginning of a name is enough if only one session has it.
+        let is_named = |session: &IndexedSession| session.name.eq_ignore_ascii_case(name);
+        let is_one = found.windows(2).all(|two| matches!(two, [one, other] if one.name == other.name));
+        if !is_one || found.iter().any(is_named) {
+            found.retain(is_named);
         }
         let mut session = found.into_iter().max_by_key(|session| (session.ended, session.id)).ok_or_else(unknown)?;
         let mut sources = catalogue.sources_of(session.id)?;

@@ -4,7 +4,7 @@ use super::calls::OpenCall;
 use super::conversation::ConversationState;
 use super::failures::Ending;
 use super::report::{Audit, AuditStep, CallOutcome, End, Thread};
-use super::{Auditor, LIST_MAX};
+use super::{Auditor, TURNS_MAX};
 use crate::model::SessionHeader;
 
 impl Auditor {
@@ -15,7 +15,7 @@ impl Auditor {
         }
         self.audit.asked = self.turns.count();
         if let Some(turn) = self.turns.finish() {
-            self.audit.turns.push(turn, LIST_MAX);
+            self.audit.turns.push(turn, TURNS_MAX);
         }
         for early in self.calls.take_early() {
             self.add_result_without_call(&early);

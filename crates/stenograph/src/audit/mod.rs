@@ -86,6 +86,9 @@ const RECORDS_MAX: usize = 4 << 20;
 /// The most errors, approvals, phases and compactions in a report.
 const LIST_MAX: usize = 1000;
 
+/// The most turns in a report. A session of months has some thousands.
+const TURNS_MAX: usize = 20_000;
+
 /// The most models in a report.
 const MODELS_MAX: usize = 32;
 
@@ -129,7 +132,7 @@ impl Auditor {
             && !is_copy
             && let Some(turn) = self.turns.add(event, &step, self.place)
         {
-            self.audit.turns.push(turn, LIST_MAX);
+            self.audit.turns.push(turn, TURNS_MAX);
         }
         self.report(event, &step, thread);
         if is_repeated {

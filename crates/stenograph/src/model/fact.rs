@@ -21,13 +21,25 @@ pub enum Fact<'a> {
     Usage,
     /// Turns that the user took back. The content is their number.
     Rewind,
+    /// A record that was taken back with everything after it. The content is its id.
+    RewindTo,
+    /// The end of a document.
+    DocumentEnd,
     /// Any other fact, under the name that the source gives it.
     Other(Str<'a>),
 }
 
 impl<'a> Fact<'a> {
-    const KNOWN: [Fact<'static>; 6] =
-        [Fact::Session, Fact::SessionEnd, Fact::Title, Fact::Summary, Fact::Usage, Fact::Rewind];
+    const KNOWN: [Fact<'static>; 8] = [
+        Fact::Session,
+        Fact::SessionEnd,
+        Fact::Title,
+        Fact::Summary,
+        Fact::Usage,
+        Fact::Rewind,
+        Fact::RewindTo,
+        Fact::DocumentEnd,
+    ];
 
     /// The name on the wire.
     pub fn name(&self) -> &str {
@@ -38,6 +50,8 @@ impl<'a> Fact<'a> {
             Fact::Summary => "summary",
             Fact::Usage => "usage",
             Fact::Rewind => "rewind",
+            Fact::RewindTo => "rewind_to",
+            Fact::DocumentEnd => "end",
             Fact::Other(name) => name,
         }
     }
@@ -56,6 +70,8 @@ impl<'a> Fact<'a> {
             Fact::Summary => Fact::Summary,
             Fact::Usage => Fact::Usage,
             Fact::Rewind => Fact::Rewind,
+            Fact::RewindTo => Fact::RewindTo,
+            Fact::DocumentEnd => Fact::DocumentEnd,
             Fact::Other(name) => Fact::Other(Cow::Owned(name.into_owned())),
         }
     }

@@ -9,12 +9,6 @@ use super::spine::SpineEvent;
 use super::{Body, Event, Kind, Role};
 use crate::evidence::UserMessage;
 
-/// The name of a fact that takes back the last turns of the user; its content is their number.
-pub const REWIND: &str = "rewind";
-
-/// The name of a fact that takes back a record and everything after it; its content is the id of that record.
-pub const REWIND_TO: &str = "rewind_to";
-
 /// What a fact takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewind {
@@ -207,7 +201,7 @@ pub(crate) fn fingerprint(speaker: u64, text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Content;
+    use crate::model::{Content, Fact};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -218,7 +212,7 @@ mod tests {
     }
 
     fn rewind(turns: &'static str) -> Event<'static> {
-        Event::new(Body::Fact { fact: REWIND.into(), content: Some(Content::text(turns)) })
+        Event::new(Body::Fact { fact: Fact::Rewind, content: Some(Content::text(turns)) })
     }
 
     fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {

@@ -36,7 +36,7 @@ pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
 pub use format_info::{FormatInfo, Placement, SessionIdKind, Traits, UserWords};
 pub(crate) use ids::{is_global_id, is_lasting_id};
-pub(crate) use message_index::{REWIND, REWIND_TO, Rewind, fingerprint, fingerprints, is_alone, speaker};
+pub(crate) use message_index::{Rewind, fingerprint, fingerprints, is_alone, speaker};
 pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;

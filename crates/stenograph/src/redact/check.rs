@@ -15,6 +15,8 @@ pub(super) enum Check {
     Password,
     /// It looks random.
     Random,
+    /// It follows the name of a scheme, such as `Bearer`, and is no word.
+    Credential,
     /// It is assigned to a name that says what it is.
     Assignment,
     /// It is a person's address.
@@ -31,6 +33,7 @@ impl Check {
             Check::Gitleaks => !Rules::built_in().allow.iter().any(|list| list.allows(text, found)),
             Check::Password => !is_placeholder(secret),
             Check::Random => is_random(secret) && !is_placeholder(secret),
+            Check::Credential => is_credential(secret) && !is_placeholder(secret),
             Check::Assignment => is_assignment(text, found, secret),
             Check::Mail => is_personal_mail(secret),
             Check::UserName => is_user_name(secret),
@@ -38,18 +41,14 @@ impl Check {
     }
 }
 
-/// Words in values that replace a secret.
-const PLACEHOLDERS: [&[u8]; 22] = [
-    b"example",
-    b"changeme",
-    b"change_me",
-    b"change-me",
-    b"your",
-    b"placeholder",
+/// Words in values that replace a secret, unless the rest of the value looks like one.
+const PLACEHOLDERS: [&[u8]; 9] =
+    [b"example", b"changeme", b"change_me", b"change-me", b"your", b"placeholder", b"xxxx", b"dummy", b"undefined"];
+
+/// What stands only in code, in templates and in what was masked before.
+const CODE: [&[u8]; 13] = [
     b"redacted",
-    b"xxxx",
     b"****",
-    b"dummy",
     b"${",
     b"{{",
     b"...",
@@ -57,7 +56,6 @@ const PLACEHOLDERS: [&[u8]; 22] = [
     b"environ",
     b"getenv",
     b"secrets.",
-    b"undefined",
     b"<",
     b">",
     b"config.",
@@ -82,11 +80,27 @@ const PLACEHOLDER_VALUES: [&[u8]; 12] = [
 
 fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
+    let has_both = |bytes: &[u8]| bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic);
+    let is_variable = match lower.as_slice() {
+        // `$NAME` and `$name`, but not `$ecret99`.
+        [b'$', name @ ..] => !has_both(name) || !value.iter().any(u8::is_ascii_lowercase),
+        // `%s`, `%(name)s` and `%NAME%`, but not `%24ecret`.
+        [b'%', rest @ ..] => !rest.first().is_some_and(u8::is_ascii_digit),
+        [b'*', b'*', ..] | [b'{' | b'[' | b'<', ..] => true,
+        _ => false,
+    };
+    let has_placeholder = |word: &&[u8]| {
+        memchr::memmem::find(&lower, word).is_some_and(|at| {
+            let (before, after) = (lower.get(..at).unwrap_or_default(), lower.get(at + word.len()..).unwrap_or_default());
+            !has_both(&[before, after].concat())
+        })
+    };
     let first = lower.first().copied().unwrap_or_default();
-    matches!(first, b'$' | b'{' | b'[' | b'<' | b'%' | b'*')
+    is_variable
         || lower.iter().all(|byte| *byte == first)
         || PLACEHOLDER_VALUES.contains(&lower.as_slice())
-        || PLACEHOLDERS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+        || CODE.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+        || PLACEHOLDERS.iter().any(has_placeholder)
 }
 
 /// Bits for each byte: prose and names have fewer.
@@ -95,6 +109,20 @@ const RANDOM_ENTROPY_MIN: f64 = 2.8;
 pub(super) fn is_random(value: &[u8]) -> bool {
     let has = |test: fn(&u8) -> bool| value.iter().any(test);
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(value) >= RANDOM_ENTROPY_MIN
+}
+
+/// The shortest credential that needs no digit and no capital.
+const CREDENTIAL_LENGTH_MIN: usize = 20;
+
+fn is_credential(value: &[u8]) -> bool {
+    is_random(value) || has_mixed_case(value) || value.len() >= CREDENTIAL_LENGTH_MIN
+}
+
+/// Whether a value mixes capitals and small letters as no name in code does.
+fn has_mixed_case(value: &[u8]) -> bool {
+    let count = |test: fn(&u8) -> bool| value.iter().filter(|byte| test(byte)).count();
+    let (capitals, small) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    value.len() >= 8 && capitals * 4 >= value.len() && small * 4 >= value.len()
 }
 
 /// `API_KEY=value`: a name in capitals, as in an environment file, needs less proof than `key: value` in code.
@@ -120,11 +148,13 @@ fn is_assignment(text: &[u8], found: &RuleMatch, secret: &[u8]) -> bool {
         let named = is_credential.iter().any(|credential| word.ends_with(credential));
         return if is_shell && prefix.first() == Some(&b'_') { !is_code || named } else { named && is_random(secret) };
     }
-    let is_password = [&b"pass"[..], b"pwd"].iter().any(|word| lower.starts_with(word));
-    if is_shell {
+    let is_password = [&b"pass"[..], b"_pass", b"pwd"].iter().any(|word| lower.starts_with(word));
+    // What follows in an address is a value and no code: `?password=value`.
+    let is_in_address = is_password && matches!(before.last(), Some(b'?' | b'&'));
+    if is_shell || is_in_address {
         return true;
     }
-    if is_password { !is_code } else { is_random(secret) && secret.len() >= 10 }
+    if is_password { !is_code || has_mixed_case(secret) } else { is_random(secret) && secret.len() >= 10 }
 }
 
 /// Names of accounts that are not people, and domains for examples.

@@ -227,7 +227,7 @@ impl PageExporter<'_> {
         let Some(chapter) = chapters.get_mut(number) else { return Ok(()) };
         let id_prefix = if number == 0 { String::new() } else { format!("s{number}-") };
         let raw = if self.options.raw { Shown::Yes } else { Shown::No };
-        let mut events = HtmlEvents::new(HtmlOptions { zone: clock::zone(), raw, id_prefix: id_prefix.clone() });
+        let mut events = HtmlEvents::new(HtmlOptions { zone: clock::zone(), raw, text_size_max: None, id_prefix: id_prefix.clone() });
         let agent = match &chapter.thread {
             None => content.summary.agent("Main conversation", "conversation"),
             Some(thread) => {

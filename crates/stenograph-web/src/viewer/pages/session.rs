@@ -29,6 +29,9 @@ const GROWTH_MAX: u64 = 60;
 /// How many events are shown before the one that is asked for.
 const EVENTS_BEFORE: u64 = 12;
 
+/// How many bytes of a text a window shows. A person reads less; a browser lays out more slowly.
+const TEXT_SIZE_MAX: usize = 256 << 10;
+
 /// A window of events as HTML.
 struct Window {
     html: String,
@@ -212,9 +215,17 @@ fn drawn(
         None => HashMap::new(),
     };
     let notes = notes.iter().map(|(number, notes)| (*number, notes_html(found, *number, notes))).collect();
-    let options = HtmlOptions { zone: viewer.zone.clone(), raw: Shown::Yes, id_prefix: String::new() };
+    let options = HtmlOptions {
+        zone: viewer.zone.clone(),
+        raw: Shown::Yes,
+        text_size_max: Some(TEXT_SIZE_MAX),
+        id_prefix: String::new(),
+    };
     let (mut writer, mut html) = (HtmlEvents::new(options).with_notes(notes), String::new());
     let start = range.start;
+    if start > 1 {
+        writer = writer.in_the_middle();
+    }
     let end = events.range(&viewer.store, searcher, range, &mut |number, event| {
         if number < start || event.restates {
             writer.skip(event);

@@ -66,13 +66,14 @@ fn outline_html(contents: &Contents, places: &EventLinks<'_>) -> String {
     // The outline of a long session covers all of it.
     let step = turns.items.len().div_ceil(LIST_MAX).max(1);
     for turn in turns.items.iter().step_by(step) {
+        let asked = if turn.asked.trim().is_empty() { "(no text)" } else { &turn.asked };
         let failed = if turn.failed > 0 { format!(" <em>{} failed</em>", turn.failed) } else { String::new() };
         let _ = write!(
             html,
             "<li><a href=\"{}\" data-event=\"{}\">{}</a><small>{}{failed}</small></li>",
             places.event(turn.from.event),
             turn.from.event,
-            short(&turn.asked, 90),
+            short(asked, 90),
             counted(turn.calls, "call"),
         );
     }

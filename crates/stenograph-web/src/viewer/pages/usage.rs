@@ -218,9 +218,11 @@ fn sessions_link(key: Option<&str>, by: By, query: Option<&str>) -> Option<Strin
             format!("since:{key} until:{}", monday.saturating_add(Span::new().days(6)))
         }
         By::Month => format!("since:{key} until:{key}"),
-        By::Model => format!("model:{quoted}"),
-        By::Project => format!("project:{quoted}"),
-        By::Agent => format!("agent:{quoted}"),
+        // A call may have another model, project or agent than its session: the calls themselves know.
+        By::Model | By::Project | By::Agent => {
+            let whole = [query.unwrap_or_default(), &format!("{}:{quoted}", by.name())].join(" ");
+            return Some(link("/usage", &[("by", By::Session.name()), ("q", whole.trim())]));
+        }
         By::Session => return Some(super::super::address::session_path(key)),
         By::HourBlock | By::Branch | By::Tool | By::Subagent => return None,
     };

@@ -51,10 +51,8 @@ impl Sketch {
 
 fn is_frame(fact: &Fact<'_>) -> bool {
     match fact {
-        Fact::Session | Fact::SessionEnd => true,
-        // The end of a document.
-        Fact::Other(name) => name == "end",
-        Fact::Title | Fact::Summary | Fact::Usage | Fact::Rewind => false,
+        Fact::Session | Fact::SessionEnd | Fact::DocumentEnd => true,
+        Fact::Title | Fact::Summary | Fact::Usage | Fact::Rewind | Fact::RewindTo | Fact::Other(_) => false,
     }
 }
 

@@ -7,7 +7,7 @@ use super::content::{self, ContentKind};
 use super::{LINE_TYPES, items, notices};
 use crate::formats::document::closed;
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, ExtraFields, Held, Input, PieceKind, Role, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Fact, Held, Input, PieceKind, Role, Usage};
 use crate::text::Text;
 use crate::time::Time;
 use crate::write::Ownership;
@@ -31,7 +31,7 @@ pub fn record(events: &[Event<'_>], extra: &ExtraFields<'_>) -> RolloutPart {
     let mut draft = Draft::new();
     match &event.body {
         Body::Other { .. } => {}
-        Body::Fact { fact: name, .. } if name == "end" && extra.text("record_type").as_deref() != Some("end") => {
+        Body::Fact { fact: Fact::DocumentEnd, .. } if extra.text("record_type").as_deref() != Some("end") => {
             return epilogue(extra);
         }
         Body::Fact { fact: name, .. } if name == "session" && is_document_head(extra) => {

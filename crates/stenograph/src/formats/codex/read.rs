@@ -82,7 +82,7 @@ fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
 /// The end of a document, with the fields after the items.
 fn epilogue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     document.take("items");
-    let event = Event::new(Body::Fact { fact: "end".into(), content: None });
+    let event = Event::new(Body::Fact { fact: Fact::DocumentEnd, content: None });
     Some(finish(vec![event], None, document).into_iter().map(Event::into_owned).collect())
 }
 

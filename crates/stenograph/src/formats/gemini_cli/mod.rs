@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, REWIND_TO, Role, UsageWords, Verdict};
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, Verdict};
 
 const NAME: &str = "gemini-cli";
 
@@ -92,7 +92,7 @@ static PATCH: RecordMap = RecordMap {
                 content: "content",
             },
         ),
-        PartMap::Fact(REWIND_TO, "$rewindTo", &[]),
+        PartMap::Fact("rewind_to", "$rewindTo", &[]),
     ],
     ..RecordMap::NONE
 };

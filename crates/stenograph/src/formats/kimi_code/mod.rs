@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, REWIND, Role, SessionWords, UsageWords, UserWords};
+use crate::model::{CallWords, Role, SessionWords, UsageWords, UserWords};
 
 const NAME: &str = "kimi-code";
 
@@ -220,7 +220,7 @@ static USAGE: RecordMap = RecordMap {
 static END: RecordMap =
     RecordMap { parts: &[PartMap::Ended(StopMap { reason: "reason", success: "", content: "" })], ..OPERATION };
 static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("summary")], ..OPERATION };
-static UNDO: RecordMap = RecordMap { parts: &[PartMap::Count(REWIND, "count")], ..OPERATION };
+static UNDO: RecordMap = RecordMap { parts: &[PartMap::Count("rewind", "count")], ..OPERATION };
 
 fn sniff(head: &Head<'_>) -> Sniff {
     let objects = head.objects();

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::evidence::UserMessage;
-use crate::model::message_index::{REWIND, REWIND_TO, Rewind, fingerprints};
-use crate::model::{Body, Event, Kind, Role};
+use crate::model::message_index::{Rewind, fingerprints};
+use crate::model::{Body, Event, Fact, Kind, Role};
 
 /// The properties of an event that the spine needs. It compares texts by fingerprint, so that a summary of an event can
 /// implement it too.
@@ -74,10 +74,10 @@ impl SpineEvent for Event<'_> {
 
     fn rewinds(&self) -> Option<Rewind> {
         match &self.body {
-            Body::Fact { fact, content: Some(content) } if fact == REWIND => {
+            Body::Fact { fact: Fact::Rewind, content: Some(content) } => {
                 Some(Rewind::Turns(content.joined().decode().trim().parse().unwrap_or(0)))
             }
-            Body::Fact { fact, content: Some(content) } if fact == REWIND_TO => {
+            Body::Fact { fact: Fact::RewindTo, content: Some(content) } => {
                 Some(Rewind::To(key(&content.joined().decode())))
             }
             _ => None,

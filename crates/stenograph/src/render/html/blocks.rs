@@ -4,7 +4,8 @@ use super::ansi::AnsiWriter;
 use super::escape::{escape, escaped_line};
 use super::markdown::markdown;
 use crate::evidence::{Todo, TodoProgress};
-use crate::render::{Block, grouped};
+use crate::render::{Block, bytes, grouped};
+use crate::text::beginning;
 
 /// A long text is written in pieces of about this size, so that a browser lays out only the pieces on the screen.
 const PIECE_SIZE: usize = 32 << 10;
@@ -18,23 +19,51 @@ const LANGUAGE_LENGTH_MAX: usize = 30;
 /// The images that the page shows. A drawing in SVG is a document that can fetch and execute.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Appends the blocks of an event.
-pub fn blocks(blocks: &[Block], out: &mut String) {
+/// Appends the blocks of an event, of each text at most `size_max` bytes.
+pub fn blocks(blocks: &[Block], size_max: Option<usize>, out: &mut String) {
+    let shown = |text: &str| beginning(text, size_max.unwrap_or(usize::MAX)).len();
     for block in blocks {
-        match block {
+        let left_out = match block {
             Block::Markdown(text) => {
+                let (text, left_out) = text.split_at(shown(text));
                 out.push_str("<div class=\"md\">");
                 markdown(text, out);
                 out.push_str("</div>");
+                left_out
             }
-            Block::Code { language, text } => code_block(language, text, out),
-            Block::Diff { path, hunks } => diff(path, hunks, out),
-            Block::Output(text) => output(text, out),
-            Block::Plan(todos) => plan(todos, out),
+            Block::Code { language, text } => {
+                let (text, left_out) = text.split_at(shown(text));
+                code_block(language, text, out);
+                left_out
+            }
+            Block::Diff { path, hunks } => {
+                let (hunks, left_out) = hunks.split_at(shown(hunks));
+                diff(path, hunks, out);
+                left_out
+            }
+            Block::Output(text) => {
+                let (text, left_out) = text.split_at(shown(text));
+                output(text, out);
+                left_out
+            }
+            Block::Plan(todos) => {
+                plan(todos, out);
+                ""
+            }
             Block::Blob { media, size, place, data } => {
                 blob(media.as_deref(), *size, place.as_deref(), data.as_deref(), out);
+                ""
             }
-        }
+        };
+        cut_remark(left_out.len(), out);
+    }
+}
+
+/// Says how much of a text is left out, if any.
+pub fn cut_remark(left_out: usize, out: &mut String) {
+    if left_out > 0 {
+        let size = bytes(left_out as u64);
+        out.push_str(&format!("<p class=\"cut\">{size} more are not shown here; <code>steno show</code> prints all.</p>"));
     }
 }
 
@@ -95,7 +124,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         if text.len() <= PIECE_SIZE * 2 {
             return Some(text);
         }
-        let window = crate::text::beginning(text, PIECE_SIZE * 2);
+        let window = beginning(text, PIECE_SIZE * 2);
         let end = match window.get(..).and_then(|window| window.rfind('\n')) {
             Some(line) if line > 0 => line,
             _ => window.len(),
@@ -106,8 +135,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Appends the hunks of one file. Lines of the same kind are one element.
-/// Appends the hunks of a unified diff of one file.
+/// Appends the hunks of a unified diff of one file. Lines of the same kind are one element.
 pub fn diff(path: &str, hunks: &str, out: &mut String) {
     out.push_str("<figure class=\"diff\"><figcaption>");
     out.push_str(&escaped_line(path));
@@ -193,7 +221,7 @@ mod tests {
 
     fn written(block: Block) -> String {
         let mut out = String::new();
-        blocks(&[block], &mut out);
+        blocks(&[block], None, &mut out);
         out
     }
 

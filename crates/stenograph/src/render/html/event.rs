@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::blocks::{blocks, line_count};
+use super::blocks::{blocks, cut_remark, line_count};
 use super::escape::{escape, escaped_line, first_words};
 use crate::calls::CallOutcome;
 use crate::evidence::CallKind;
@@ -10,6 +10,7 @@ use crate::json;
 use crate::model::{Event, Tokens, Usage};
 use crate::render::view::UNKNOWN_TOOL;
 use crate::render::{Block, EventView, Shown, ViewKind, grouped};
+use crate::text::beginning;
 use crate::time::Time;
 use crate::wire;
 
@@ -29,6 +30,8 @@ pub struct HtmlOptions {
     pub zone: TimeZone,
     /// Whether each event contains its record, in the native format.
     pub raw: Shown,
+    /// How many bytes of a text are written; the rest is left out with a remark.
+    pub text_size_max: Option<usize>,
     /// What the ids of events begin with: empty for the main conversation, so that event 12 is `#e12`.
     pub id_prefix: String,
 }
@@ -100,7 +103,7 @@ impl HtmlStep {
     pub fn of(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &HtmlOptions) -> HtmlStep {
         let id = id_attribute(facts.number, options);
         let mut body = String::new();
-        blocks(&view.blocks, &mut body);
+        blocks(&view.blocks, options.text_size_max, &mut body);
         let heading = match view.kind {
             ViewKind::Call(_) => {
                 let short = first_words(&view.heading, HEADING_CHARS_MAX);
@@ -158,7 +161,7 @@ impl HtmlStep {
         let took = event.time.as_ref().and_then(Time::to_millis).zip(self.time_ms);
         self.about.extend(took.and_then(|(end, start)| duration(end - start)));
         self.body.push_str(&format!("<div class=\"result\"{}>", id_attribute(facts.number, options)));
-        blocks(&view.blocks, &mut self.body);
+        blocks(&view.blocks, options.text_size_max, &mut self.body);
         raw_record(event, options, &mut self.body);
         self.body.push_str("</div>");
     }
@@ -223,7 +226,7 @@ fn message(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &Htm
         out.push_str(&format!("<a class=\"n\" href=\"#{}e{number}\">{number}</a>", options.id_prefix));
     }
     out.push_str("</header>");
-    blocks(&view.blocks, out);
+    blocks(&view.blocks, options.text_size_max, out);
     raw_record(event, options, out);
     out.push_str("</article>\n");
 }
@@ -233,7 +236,7 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
     let remark = view.remark.as_deref().map(|remark| format!(": {}", escaped_line(remark))).unwrap_or_default();
     let id = id_attribute(facts.number, options);
     let mut body = String::new();
-    blocks(&view.blocks, &mut body);
+    blocks(&view.blocks, options.text_size_max, &mut body);
     raw_record(event, options, &mut body);
     let number = facts.number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
     // No link: the heading is a control itself.
@@ -248,8 +251,12 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
 fn raw_record(event: &Event<'_>, options: &HtmlOptions, out: &mut String) {
     if options.raw == Shown::Yes {
         out.push_str("<details class=\"raw\"><summary>Record</summary><pre class=\"code\"><code class=\"lang-json\">");
-        escape(&json::indent(&wire::event_at(event), 0), out);
-        out.push_str("</code></pre></details>");
+        let record = json::indent(&wire::event_at(event), 0);
+        let shown = beginning(&record, options.text_size_max.unwrap_or(usize::MAX));
+        escape(shown, out);
+        out.push_str("</code></pre>");
+        cut_remark(record.len() - shown.len(), out);
+        out.push_str("</details>");
     }
 }
 
@@ -305,7 +312,7 @@ pub fn first_text(view: &EventView) -> String {
         Block::Markdown(text) | Block::Output(text) | Block::Code { text, .. } => Some(text.as_str()),
         Block::Diff { .. } | Block::Plan(_) | Block::Blob { .. } => None,
     });
-    crate::text::beginning(text.unwrap_or_default(), 4 * PEEK_CHARS_MAX * 2).to_owned()
+    beginning(text.unwrap_or_default(), 4 * PEEK_CHARS_MAX * 2).to_owned()
 }
 
 /// The time of day, with the whole time for programs.

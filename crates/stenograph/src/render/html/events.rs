@@ -30,6 +30,8 @@ pub struct HtmlEvents {
     day: Option<jiff::civil::Date>,
     /// The first event since the last compaction.
     context_start: Option<u64>,
+    /// Whether that event is written: in the middle of a conversation, what a compaction replaces begins before the first event.
+    is_start_known: bool,
     /// The sub-agents whose events are among those of this conversation.
     threads: Vec<String>,
     notes: HashMap<u64, String>,
@@ -50,6 +52,7 @@ impl HtmlEvents {
             speaker: None,
             day: None,
             context_start: None,
+            is_start_known: true,
             notes: HashMap::new(),
             threads: Vec::new(),
         }
@@ -64,6 +67,12 @@ impl HtmlEvents {
     #[must_use]
     pub fn with_notes(self, notes: HashMap<u64, String>) -> HtmlEvents {
         HtmlEvents { notes, ..self }
+    }
+
+    /// The same for events in the middle of a conversation.
+    #[must_use]
+    pub fn in_the_middle(self) -> HtmlEvents {
+        HtmlEvents { is_start_known: false, ..self }
     }
 
     /// Writes the next event, and returns what people read of it. Some of it may be held back until the group ends.
@@ -84,7 +93,8 @@ impl HtmlEvents {
         let mut facts = HtmlFacts { number, usage, lane, ..HtmlFacts::default() };
         if view.kind == ViewKind::Compaction {
             let range = self.context_start.take().zip(number.map(|number| number.saturating_sub(1)));
-            facts.summarizes = range.filter(|(first, last)| first < last);
+            let is_known = std::mem::replace(&mut self.is_start_known, true);
+            facts.summarizes = range.filter(|(first, last)| is_known && first < last);
         } else if lane.is_none() {
             self.context_start = self.context_start.or(number);
         }
@@ -196,7 +206,7 @@ mod tests {
     use crate::render::Shown;
 
     fn options() -> HtmlOptions {
-        HtmlOptions { zone: jiff::tz::TimeZone::UTC, raw: Shown::No, id_prefix: String::new() }
+        HtmlOptions { zone: jiff::tz::TimeZone::UTC, raw: Shown::No, text_size_max: None, id_prefix: String::new() }
     }
 
     fn written(events: &[Event<'_>]) -> String {
