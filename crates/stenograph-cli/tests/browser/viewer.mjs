@@ -60,6 +60,46 @@ await withBrowser(async (browser) => {
   const chunks = await page.locator(".chunk").count();
   assert.ok(chunks <= 8, `${chunks} windows`);
 
+  // The address keeps the event and the view, and back returns to the place before a jump.
+  await page.goto(`${base}/sessions/long-1?at=200`);
+  await page.waitForSelector("#e200.here");
+  await page.waitForTimeout(400);
+  assert.match(page.url(), /at=200.*#e200$/);
+  await page.keyboard.press("f");
+  await page.waitForURL(/focused=yes/);
+  await page.reload();
+  await page.waitForSelector(".session.focused");
+  await page.keyboard.press("f");
+  await page.locator(".outline a").first().click();
+  await page.waitForSelector("#e1.here");
+  await page.goBack();
+  await page.waitForSelector("#e200.here");
+
+  // Marks: the forms of the page are accepted.
+  await page.locator(".marks summary").click();
+  await page.getByRole("button", { name: "Pin", exact: true }).click();
+  await page.locator(".marks summary").click();
+  await page.getByRole("button", { name: "Unpin" }).click();
+  await page.waitForSelector(".marks");
+  await page.goto(`${base}/sessions/long-1`);
+  await page.waitForSelector(".outline a");
+  await page.keyboard.press("n");
+  await page.locator("#note textarea").fill("look here");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.waitForSelector(".event-note");
+  await assertAccessible(page, "a note");
+  await page.locator(".event-note button").click();
+  await page.waitForSelector(".event-note", { state: "detached" });
+
+  // Every bar of the usage leads to sessions.
+  await page.goto(`${base}/usage?by=model`);
+  const bars = page.locator(".bars th a");
+  if (await bars.count()) {
+    await bars.first().click();
+    await page.waitForURL(/by=session/);
+    assert.ok(await page.locator(".bars tbody tr").count());
+  }
+
   // Two sessions, marked in the list and compared.
   await page.goto(`${base}/sessions`);
   for (const name of ["hostile-1", "hostile-2"]) {

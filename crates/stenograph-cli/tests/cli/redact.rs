@@ -148,7 +148,10 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 fn home_with_secrets() -> Folder {
     let folder = home();
     let clean = String::from_utf8(folder.read(&path(ONE))).unwrap();
-    let with_token = clean + &message_line(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
+    let in_folder = format!("\"cwd\":\"/work/{TOKEN}\"");
+    let with_token = clean
+        + &message_line(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"))
+            .replace("\"cwd\":\"/work/app\"", &in_folder);
     folder.write(&path(ONE), &with_token);
     index(&folder);
     // The file is rewritten, so the archive has two versions with secrets.

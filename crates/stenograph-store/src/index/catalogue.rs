@@ -122,11 +122,16 @@ impl Catalogue {
         })
     }
 
-    /// Rewrites the database without deleted rows, which would stay readable in the file and take space.
+    /// Removes files, folders and projects that no session has, and rewrites the database without deleted rows, which would stay readable in the file and take space.
     pub fn compact(&self) -> Result<(), Error> {
         self.query(|connection| {
             connection.execute_batch(
-                "DELETE FROM files WHERE id NOT IN (SELECT file FROM touches); VACUUM; PRAGMA wal_checkpoint(TRUNCATE);",
+                "DELETE FROM files WHERE id NOT IN (SELECT file FROM touches); \
+                 DELETE FROM folders WHERE path NOT IN (SELECT cwd FROM sources WHERE cwd IS NOT NULL) \
+                   AND project NOT IN (SELECT project FROM sessions WHERE project IS NOT NULL); \
+                 DELETE FROM projects WHERE id NOT IN (SELECT project FROM sessions WHERE project IS NOT NULL) \
+                   AND id NOT IN (SELECT project FROM folders); \
+                 VACUUM; PRAGMA wal_checkpoint(TRUNCATE);",
             )
         })
     }

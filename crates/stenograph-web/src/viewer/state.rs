@@ -305,8 +305,9 @@ impl Viewer {
             return Ok(report);
         }
         let mut report = count()?;
-        for key in report.groups.iter_mut().filter_map(|group| group.key.as_mut()) {
-            *key = self.masked(key).into_owned();
+        let models = report.unpriced.iter_mut().filter_map(|unpriced| unpriced.model.as_mut());
+        for name in report.groups.iter_mut().filter_map(|group| group.key.as_mut()).chain(models) {
+            *name = self.masked(name).into_owned();
         }
         let report = Arc::new(report);
         lock(&self.reports).put(key, Arc::clone(&report));

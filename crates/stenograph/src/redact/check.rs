@@ -91,7 +91,8 @@ fn is_placeholder(value: &[u8]) -> bool {
     };
     let has_placeholder = |word: &&[u8]| {
         memchr::memmem::find(&lower, word).is_some_and(|at| {
-            let (before, after) = (lower.get(..at).unwrap_or_default(), lower.get(at + word.len()..).unwrap_or_default());
+            let (before, after) =
+                (lower.get(..at).unwrap_or_default(), lower.get(at + word.len()..).unwrap_or_default());
             !has_both(&[before, after].concat())
         })
     };

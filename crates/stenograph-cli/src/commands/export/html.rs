@@ -28,9 +28,11 @@ use stenograph_store::sessions::matches_session;
 /// How many characters of a title a page shows.
 const TITLE_CHARS_MAX: usize = 160;
 
-/// The words of one session that the index page can search: what people and agents said, and the headings of calls.
+/// The words of one session that the index page can search: what people and agents said, the headings of calls, and the beginnings of
+/// their results.
 const WORDS_SIZE_MAX: usize = 4 << 20;
 const EVENT_WORDS_SIZE_MAX: usize = 8 << 10;
+const RESULT_WORDS_SIZE_MAX: usize = 2 << 10;
 
 /// The longest file name that is made of a session id.
 const FILE_NAME_LENGTH_MAX: usize = 80;
@@ -227,7 +229,12 @@ impl PageExporter<'_> {
         let Some(chapter) = chapters.get_mut(number) else { return Ok(()) };
         let id_prefix = if number == 0 { String::new() } else { format!("s{number}-") };
         let raw = if self.options.raw { Shown::Yes } else { Shown::No };
-        let mut events = HtmlEvents::new(HtmlOptions { zone: clock::zone(), raw, text_size_max: None, id_prefix: id_prefix.clone() });
+        let mut events = HtmlEvents::new(HtmlOptions {
+            zone: clock::zone(),
+            raw,
+            text_size_max: None,
+            id_prefix: id_prefix.clone(),
+        });
         let agent = match &chapter.thread {
             None => content.summary.agent("Main conversation", "conversation"),
             Some(thread) => {
@@ -357,6 +364,10 @@ impl PageContent {
                 texts.collect::<Vec<_>>().join("\n")
             }
             ViewKind::Call(_) => view.heading.clone(),
+            ViewKind::Result(_) => match view.blocks.first() {
+                Some(Block::Output(text)) => stenograph::text::beginning(text, RESULT_WORDS_SIZE_MAX).to_owned(),
+                _ => return,
+            },
             _ => return,
         };
         let text = stenograph::render::harmless(stenograph::text::beginning(&text, EVENT_WORDS_SIZE_MAX)).into_owned();

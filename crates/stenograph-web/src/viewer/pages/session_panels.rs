@@ -246,7 +246,7 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Answe
         let _ = write!(
             body,
             "<tr><th scope=\"row\">{}</th><td>{cost}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            short(group.key.as_deref().unwrap_or("(unknown)"), 40),
+            short(&viewer.masked(group.key.as_deref().unwrap_or("(unknown)")), 40),
             grouped(group.calls),
             grouped(tokens.input),
             grouped(tokens.output),

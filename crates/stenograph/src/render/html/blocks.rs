@@ -63,7 +63,9 @@ pub fn blocks(blocks: &[Block], size_max: Option<usize>, out: &mut String) {
 pub fn cut_remark(left_out: usize, out: &mut String) {
     if left_out > 0 {
         let size = bytes(left_out as u64);
-        out.push_str(&format!("<p class=\"cut\">{size} more are not shown here; <code>steno show</code> prints all.</p>"));
+        out.push_str(&format!(
+            "<p class=\"cut\">{size} more are not shown here; <code>steno show</code> prints all.</p>"
+        ));
     }
 }
 

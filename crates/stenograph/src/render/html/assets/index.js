@@ -30,17 +30,28 @@
     document.head.append(script);
   });
   const element = (name, text) => { const made = document.createElement(name); made.textContent = text; return made; };
-  const excerpt = (text, at, length) => {
-    const from = Math.max(0, at - AROUND), to = Math.min(text.length, at + length + AROUND);
-    return (from ? "…" : "") + text.slice(from, to) + (to < text.length ? "…" : "");
+  // The text around the longest word, with all words marked.
+  const excerpt = (text, terms) => {
+    const lower = text.toLowerCase(), longest = terms.reduce((one, other) => (other.length > one.length ? other : one));
+    const at = lower.indexOf(longest), from = Math.max(0, at - AROUND), to = Math.min(text.length, at + longest.length + AROUND);
+    const line = element("p", from ? "…" : "");
+    for (let place = from; place < to;) {
+      const next = terms.map((term) => [lower.indexOf(term, place), term.length]).filter(([start]) => start >= 0 && start < to);
+      const [start, length] = next.sort((one, other) => one[0] - other[0] || other[1] - one[1])[0] ?? [to, 0];
+      line.append(text.slice(place, start));
+      if (length) line.append(element("mark", text.slice(start, start + length)));
+      place = start + Math.max(length, 1);
+    }
+    line.append(to < text.length ? "…" : "");
+    return line;
   };
   let running = 0;
   const run = async () => {
-    const mine = ++running, asked = search.value.trim().toLowerCase();
+    const mine = ++running, terms = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     results.replaceChildren();
-    sessions[0]?.parentElement.toggleAttribute("hidden", !!asked);
+    sessions[0]?.parentElement.toggleAttribute("hidden", terms.length > 0);
     found.textContent = "";
-    if (!asked) return;
+    if (!terms.length) return;
     let count = 0;
     for (const session of sessions) {
       await load(session);
@@ -48,12 +59,12 @@
       const anchor = session.querySelector("a"), file = anchor.getAttribute("href");
       const items = [["", session.textContent], ...(words.get(file) || [])];
       for (const [id, text] of items) {
-        const at = text.toLowerCase().indexOf(asked);
-        if (at < 0) continue;
+        const lower = text.toLowerCase();
+        if (!terms.every((term) => lower.includes(term))) continue;
         if (++count > RESULTS_MAX) continue;
         const item = document.createElement("li"), link = element("a", anchor.textContent);
         link.href = file + (id ? "#" + id : "");
-        item.append(link, element("p", excerpt(text, at, asked.length)));
+        item.append(link, excerpt(text, terms));
         results.append(item);
       }
       found.textContent = count === 1 ? "1 match" : count + " matches";
