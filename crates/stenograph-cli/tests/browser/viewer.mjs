@@ -69,7 +69,9 @@ await withBrowser(async (browser) => {
   await page.waitForURL(/focused=yes/);
   await page.reload();
   await page.waitForSelector(".session.focused");
-  await page.keyboard.press("f");
+  await page.goto(`${base}/sessions/long-1?at=200`);
+  await page.waitForSelector("#e200.here");
+  await page.waitForSelector(".outline a");
   await page.locator(".outline a").first().click();
   await page.waitForSelector("#e1.here");
   await page.goBack();
