@@ -132,6 +132,11 @@ export function startList() {
   const form = /** @type {HTMLFormElement | null} */ (one("#filter"));
   if (!form) return;
   const input = /** @type {HTMLInputElement} */ (one("input[type=search]", form));
+  // A query that waits for its words.
+  if (/^session:.* $/.test(new URLSearchParams(location.search).get("q") ?? "")) {
+    input.focus();
+    input.setSelectionRange(input.value.length, input.value.length);
+  }
   // The list follows every change; only a page without scripts needs the button.
   one(".apply", form)?.remove();
   key("/", "Filter the list", () => input.select());

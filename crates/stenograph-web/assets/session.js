@@ -398,6 +398,7 @@ export function startSession() {
   key("a", "All events, also bookkeeping", allEvents);
   key("F", "Follow new events", () => follow(!isFollowing));
   key("n", "Write a note about the event", writeNote);
+  key("s", "Search in this session", () => one("[data-find]")?.click());
   key("/", "Search all sessions", () => /** @type {HTMLInputElement | null} */ (one(".find input"))?.select());
   document.addEventListener("click", (event) => {
     const target = event.target instanceof Element ? event.target : null;

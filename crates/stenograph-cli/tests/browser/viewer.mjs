@@ -93,6 +93,15 @@ await withBrowser(async (browser) => {
   await page.locator(".event-note button").click();
   await page.waitForSelector(".event-note", { state: "detached" });
 
+  // Words in one session.
+  await page.keyboard.press("s");
+  await page.waitForURL(/session%3A/);
+  await page.waitForSelector("#filter input:focus");
+  await page.keyboard.type("line");
+  await page.waitForSelector(".hits mark, .empty");
+  assert.equal(await page.locator("#list .row").count(), await page.locator(".hits mark").count() ? 1 : 0);
+  await page.goto(`${base}/sessions/long-1`);
+
   // Every bar of the usage leads to sessions.
   await page.goto(`${base}/usage?by=model`);
   const bars = page.locator(".bars th a");

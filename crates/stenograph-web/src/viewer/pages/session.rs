@@ -19,6 +19,7 @@ use super::super::marks::event_notes;
 use super::super::state::{NamedSession, Viewer};
 use super::super::trouble::AnswerProblem;
 use super::lanes::{links_html, sub_agents};
+use super::sessions::within_session;
 
 /// How many events a window has. It ends with a message, so that calls stay with their results.
 const WINDOW_EVENTS: u64 = 80;
@@ -307,12 +308,14 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
     let end = Params::parse("").with(&path, "at", Some("end"));
     let _ = write!(
         actions,
-        "<a class=\"button\" href=\"{}\">End</a><a class=\"button\" href=\"{path}/changes\">Changes</a>\
+        "<a class=\"button\" data-find href=\"{}\" title=\"Search in this session (s)\">Search</a>\
+         <a class=\"button\" href=\"{}\">End</a><a class=\"button\" href=\"{path}/changes\">Changes</a>\
          <a class=\"button\" href=\"{path}/convert\">Convert</a><a class=\"button\" href=\"{}\">Compare</a>\
          <button type=\"button\" data-action=\"focus\" aria-pressed=\"false\" title=\"Only messages (f)\" hidden>Focus</button>\
          <button type=\"button\" data-action=\"all\" aria-pressed=\"false\" title=\"Also bookkeeping (a)\" hidden>All events</button>\
          <button type=\"button\" data-action=\"follow\" aria-pressed=\"false\" title=\"Follow new events (F)\" hidden>Follow</button>\
          <button type=\"button\" data-action=\"note\" title=\"Write a note about the event (n)\" hidden>Note</button>",
+        text(&link("/sessions", &[("q", &within_session(&session.name, ""))])),
         text(&end),
         text(&compare_link(&session.name, agent.as_deref())),
     );

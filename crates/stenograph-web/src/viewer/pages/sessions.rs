@@ -302,7 +302,7 @@ fn hits_html(viewer: &Viewer, filter: &str, words: &str, params: &Params) -> Res
         html.push_str("</ol>");
         let more = group.len().saturating_sub(shown_max);
         if more > 0 {
-            let query = format!("session:\"{}\" ({asked})", session.name.replace('\\', "\\\\").replace('"', "\\\""));
+            let query = within_session(&session.name, &format!("({asked})"));
             let address = link("/sessions", &[("q", &query)]);
             let more = grouped(more as u64);
             let _ = write!(html, "<p class=\"muted\"><a href=\"{}\">{more} more here</a></p>", text(&address));
@@ -315,6 +315,11 @@ fn hits_html(viewer: &Viewer, filter: &str, words: &str, params: &Params) -> Res
         let _ = write!(html, "<p class=\"more\"><a rel=\"next\" href=\"{}\">More hits</a></p>", text(&next));
     }
     Ok(html)
+}
+
+/// A query for words in one session.
+pub fn within_session(name: &str, words: &str) -> String {
+    format!("session:\"{}\" {words}", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// One hit, with a link to its event.

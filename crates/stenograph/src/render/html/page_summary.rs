@@ -13,6 +13,9 @@ use crate::render::{Block, EventView, ViewKind, grouped};
 /// How many characters of a prompt the outline shows.
 const PROMPT_CHARS_MAX: usize = 100;
 
+/// How many characters of the name of a lane are shown below the drawing.
+const LANE_NAME_CHARS_MAX: usize = 40;
+
 /// The entries of each list. A page is for reading; `steno audit` lists everything.
 const OUTLINE_MAX: usize = 20_000;
 const TOOLS_MAX: usize = 60;
@@ -288,9 +291,19 @@ impl PageSummary {
         out.push_str("</section>\n");
     }
 
-    /// The drawing of what happened when.
+    /// The drawing of what happened when, with the names of its lanes if there are several.
     pub(crate) fn timeline_html(&self) -> String {
-        self.timeline.html(self.agents.len())
+        let mut out = self.timeline.html(self.agents.len());
+        if !out.is_empty() && self.agents.len() > 1 {
+            out.push_str("<ol class=\"lane-names\" aria-label=\"Lanes from the top\">");
+            for (at, lane) in self.agents.iter().enumerate() {
+                let name = escaped_line(&first_words(&lane.name, LANE_NAME_CHARS_MAX));
+                let colour = at % super::LANE_COLOURS;
+                out.push_str(&format!("<li><span class=\"lane-mark lane-{colour}\"></span>{name}</li>"));
+            }
+            out.push_str("</ol>\n");
+        }
+        out
     }
 
     /// Facts about the session that only its events state: prompts, failures, compactions, sub-agents, the time it took.
