@@ -97,7 +97,7 @@ await withBrowser(async (browser) => {
   await page.keyboard.press("s");
   await page.waitForURL(/session%3A/);
   await page.waitForSelector("#filter input:focus");
-  await page.keyboard.type("line");
+  await page.keyboard.type("tide");
   await page.waitForSelector(".hits mark, .empty");
   assert.equal(await page.locator("#list .row").count(), await page.locator(".hits mark").count() ? 1 : 0);
   await page.goto(`${base}/sessions/long-1`);
