@@ -36,6 +36,7 @@ pub mod gptme;
 pub mod grok;
 pub mod grok_history;
 pub mod hermes;
+pub mod kilo;
 pub mod kimi;
 pub mod kimi_code;
 pub mod kimi_context;
@@ -44,6 +45,7 @@ pub mod mini_swe_agent;
 pub mod openai_agents;
 pub mod openai_chat;
 pub mod opencode;
+mod opencode_rows;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
@@ -92,6 +94,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &kimi_code::KIMI_CODE,
     &pi::Pi,
     &opencode::OPENCODE,
+    &kilo::KILO,
     &goose::GOOSE,
     &hermes::HERMES,
     &openai_agents::OPENAI_AGENTS,

@@ -66,6 +66,8 @@ pub enum RecordField {
     StopReason,
     /// A flag which states that the record repeats another one. It stays in the record.
     Restates,
+    /// When the result in the record came, in milliseconds since 1970. It stays in the record.
+    ResultMillis,
     /// A time in RFC 3339. Text without a UTC offset is read as UTC.
     Time,
     /// A time in milliseconds since 1970.
@@ -320,3 +322,6 @@ const EMBEDDED: &str = "{}";
 
 /// The keys of elements that are plain text.
 pub const TEXT: &[&str] = &["text"];
+
+/// The keys of Anthropic's blocks that are plain text: an attached file has its text under the second one.
+const BLOCK_TEXT: &[&str] = &["text", "content"];

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
-use super::fields::{peek_at, take_at, take_fields, take_usage};
+use super::fields::{peek_at, result_time, take_at, take_fields, take_usage};
 use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
 use crate::formats::anthropic;
 use crate::frame::RecordPlace;
@@ -57,6 +57,7 @@ impl RecordMap {
         }
         let mut envelope = Event::default();
         take_fields(self.fields, &mut object, &mut envelope);
+        let result_time = result_time(self.fields, &object);
         self.mark_restated(place, &mut envelope, &mut parts);
         let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
         let mut record = object.into_extra();
@@ -66,7 +67,16 @@ impl RecordMap {
                 place_element(&mut extra, path, element);
             }
             let restates = envelope.restates || part.restates;
-            Event { body: part.body, restates, usage: usage.take(), extra: Extra::of(info, extra), ..envelope.clone() }
+            let own_time = result_time.clone().filter(|_| matches!(part.body, Body::ToolResult { .. }));
+            let time = own_time.or_else(|| envelope.time.clone());
+            Event {
+                body: part.body,
+                time,
+                restates,
+                usage: usage.take(),
+                extra: Extra::of(info, extra),
+                ..envelope.clone()
+            }
         });
         Ok(events.collect())
     }
