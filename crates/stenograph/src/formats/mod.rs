@@ -26,6 +26,7 @@ pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
 pub mod droid;
+pub mod droid_settings;
 #[cfg(test)]
 mod format_template;
 pub mod gemini_cli;
@@ -87,6 +88,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::COPILOT,
     &droid::DROID,
+    &droid_settings::DROID_SETTINGS,
     &gemini_cli::GEMINI_CLI,
     &qwen_code::QWEN_CODE,
     &kimi::KIMI,
