@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::fields::{Values, is_taken, peek_at, take_at};
 use super::read::{TakenPart, content, full_text, piece, take_call, take_list, take_result};
 use super::write::{element_extra, piece_json, put_call, put_content, put_result};
-use super::{CallMap, ElementMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
+use super::{BLOCK_TEXT, CallMap, ElementMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
 use crate::formats::anthropic;
 use crate::json::{Object, items, word};
 use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind, Role};
@@ -50,7 +50,7 @@ impl RecordMap {
 
 /// One of Anthropic's blocks.
 pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: ErrorAt) -> Block<'a> {
-    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, BLOCK_TEXT)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
         Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
@@ -61,7 +61,7 @@ pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: 
         }
         _ => None,
     };
-    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, BLOCK_TEXT))
 }
 
 /// An element that a table describes.
@@ -231,7 +231,7 @@ pub fn put_blocks(
             | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
             | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
             | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
-                blocks.extend(pieces.iter().map(|piece| piece_json(piece, TEXT)));
+                blocks.extend(pieces.iter().map(|piece| piece_json(piece, BLOCK_TEXT)));
             }
             Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
             Body::Fact { .. }
