@@ -37,6 +37,7 @@ pub mod gptme;
 pub mod grok;
 pub mod grok_history;
 pub mod hermes;
+pub mod inspect;
 pub mod kilo;
 pub mod kimi;
 pub mod kimi_code;
@@ -76,6 +77,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
     &codex_exec::CODEX_EXEC,
     &atif::ATIF,
+    &inspect::INSPECT,
     &cline::CLINE,
     &mini_swe_agent::MINI_SWE_AGENT,
     &swe_agent::SWE_AGENT,

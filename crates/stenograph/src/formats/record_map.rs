@@ -181,6 +181,8 @@ pub enum PartMap {
     Compacted(&'static str),
     /// An error, which the record states by existing: its name and its text.
     Failed(&'static str, &'static str),
+    /// An object with the usage of each model, by its name. It stays in the record; each is the fact `usage`.
+    UsageByModel(&'static str, UsageMap),
     /// A text in which an agent marks thinking and calls.
     Marked(&'static str, MarkedText),
 }

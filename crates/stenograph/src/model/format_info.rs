@@ -28,6 +28,8 @@ pub struct FormatInfo {
     pub folder_files: &'static [FolderFile],
     /// The tables of the database in which the agent keeps its sessions. The homes are then those of databases.
     pub database: Option<DatabaseTables>,
+    /// The members of zip archives that are its sources.
+    pub archive: Option<ArchiveMembers>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
@@ -89,6 +91,17 @@ pub struct Placement {
     pub sessions: &'static [&'static str],
     /// The fields in which records state the session that they were copied from, in the same syntax.
     pub forks: &'static [&'static str],
+}
+
+/// The members of a zip archive that are sources.
+#[derive(Clone, Copy, Debug)]
+pub struct ArchiveMembers {
+    /// Members of which every such archive has one.
+    pub marks: &'static [&'static str],
+    /// The beginning of the names of members that are sources.
+    pub prefix: &'static str,
+    /// The end of their names. What is between both names the conversation.
+    pub suffix: &'static str,
 }
 
 /// A file beside a source that states the working folder of its session.
@@ -157,6 +170,7 @@ impl FormatInfo {
         homes: &[],
         folder_files: &[],
         database: None,
+        archive: None,
         resume: None,
         placement: None,
         retention_days: None,

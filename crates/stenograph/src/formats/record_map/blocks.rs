@@ -220,9 +220,10 @@ pub fn put_blocks(
     }
     let mut blocks = Vec::new();
     for event in events {
-        let extra = element_extra(event, origin, path).unwrap_or_default();
         match &event.body {
             Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+                // A record may have calls in a list of their own.
+                let Some(extra) = element_extra(event, origin, path) else { continue };
                 let mut values = Values::default();
                 put(event, &extra, &mut values);
                 blocks.push(values.render(&extra));
