@@ -7,6 +7,7 @@ use crate::text::Str;
 
 pub mod aider;
 pub(crate) mod anthropic;
+pub mod anthropic_messages;
 pub mod atif;
 mod blocks;
 pub(crate) mod chat;
@@ -46,6 +47,7 @@ pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_agents;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod opencode;
 mod opencode_rows;
 pub mod openhands;
@@ -102,6 +104,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &goose::GOOSE,
     &hermes::HERMES,
     &openai_agents::OPENAI_AGENTS,
+    &anthropic_messages::ANTHROPIC_MESSAGES,
+    &openai_responses::OPENAI_RESPONSES,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

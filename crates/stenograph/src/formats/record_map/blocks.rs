@@ -212,18 +212,25 @@ pub fn put_blocks(
     out: &mut Values,
     put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
-    if let [Event { body, .. }] = events
+    // A record may have calls in a list of their own.
+    let is_own = |event: &&Event<'_>| match &event.body {
+        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+            element_extra(event, origin, path).is_some()
+        }
+        _ => true,
+    };
+    let own: Vec<&Event<'_>> = events.iter().filter(is_own).collect();
+    if let [Event { body, .. }] = own.as_slice()
         && let Some(Content::Text(text)) = body.content()
         && !matches!(body, Body::Thinking { .. } | Body::ToolResult { .. })
     {
         return out.put(path, text.to_json());
     }
     let mut blocks = Vec::new();
-    for event in events {
+    for event in own {
+        let extra = element_extra(event, origin, path).unwrap_or_default();
         match &event.body {
             Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
-                // A record may have calls in a list of their own.
-                let Some(extra) = element_extra(event, origin, path) else { continue };
                 let mut values = Values::default();
                 put(event, &extra, &mut values);
                 blocks.push(values.render(&extra));
