@@ -99,19 +99,26 @@ fn layouts() -> String {
 
 /// The page of all formats.
 fn formats() -> Result<String, Failure> {
-    let mut page = format!("{DO_NOT_EDIT}# Formats\n\n`steno` reads and writes all of these formats.\n\n");
-    page.push_str("| name | what it is | records | carries | lossy | code |\n|---|---|---|---|---|---:|\n");
+    let mut page = format!("{DO_NOT_EDIT}# Formats\n\n`steno` reads all of these formats and writes some of them.\n\n");
+    page.push_str(
+        "| name | what it is | records | written | carries | lossy | code |\n|---|---|---|---|---|---|---:|\n",
+    );
     let mark = |is: bool| if is { "yes" } else { "" };
     for format in FORMATS {
         let info = format.info();
-        let (carries, lossy) = (mark(info.traits.carries), mark(info.traits.lossy));
+        let (written, carries, lossy) = (mark(!info.own_only), mark(info.traits.carries), mark(info.traits.lossy));
         let framing = framing(info.framing);
         let code = lines::of_format(*format)?.next_multiple_of(LINES_STEP);
-        let _ =
-            writeln!(page, "| [`{0}`](#{0}) | {1} | {framing} | {carries} | {lossy} | {code} |", info.name, info.title);
+        let name = info.name;
+        let _ = writeln!(
+            page,
+            "| [`{name}`](#{name}) | {} | {framing} | {written} | {carries} | {lossy} | {code} |",
+            info.title
+        );
     }
     page.push_str(
-        "\n*records*: formats with lines are line formats, which `steno record` can read. *carries*: a conversion with \
+        "\n*records*: formats with lines are line formats, which `steno record` can read. *written*: `steno \
+         convert` can write it; a session of another format only returns to it as it was. *carries*: a conversion with \
          `--carry` can embed the source in its records.\n*lossy*: text for people, which cannot express everything \
          that a source contains. *code*: lines of code in its folder, rounded up to tens, without\ntests and comments. \
          [losses.md](losses.md) lists what each conversion loses.\n\n\

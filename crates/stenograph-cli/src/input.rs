@@ -16,7 +16,7 @@ use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::replaced_files;
 pub use stenograph_store::read::Flow;
 use stenograph_store::source_file::{Confidence, Recognized};
-use stenograph_store::{Passes, Place, Problem, Source, SpooledInput, read};
+use stenograph_store::{Passes, Place, Problem, Source, Spool, SpooledInput, read, working_folder};
 
 use crate::error::CommandError;
 use crate::output::{Output, counted};
@@ -215,8 +215,31 @@ impl TranscriptInput {
     }
 }
 
+/// Bytes that may be those of a file.
+pub trait MaybeFile: Reopen {
+    /// The path of the file.
+    fn path(&self) -> Option<&Path>;
+}
+
+impl MaybeFile for Source {
+    fn path(&self) -> Option<&Path> {
+        match self.place() {
+            Place::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeFile for Spool {
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
 /// What the first records of a source state about its session, up to its id and its folder.
-pub fn stated_session(format: &'static dyn Format, source: &mut dyn Reopen) -> Result<Outline, CommandError> {
+///
+/// A file beside the source may state the folder instead.
+pub fn stated_session(format: &'static dyn Format, source: &mut impl MaybeFile) -> Result<Outline, CommandError> {
     struct Stated(Outline);
     impl Sink for Stated {
         fn event(&mut self, event: &Event<'_>) {
@@ -226,6 +249,7 @@ pub fn stated_session(format: &'static dyn Format, source: &mut dyn Reopen) -> R
     const CHUNK_SIZE: usize = 64 << 10;
     let mut stated = Stated(Outline::new(format.info().name));
     let mut reading = Reading::new(format, Wanted::All);
+    let beside = source.path().and_then(|path| working_folder(path, format));
     let (mut input, mut buffer) = (source.open()?, vec![0; CHUNK_SIZE]);
     loop {
         let length = input.read(&mut buffer)?;
@@ -238,5 +262,6 @@ pub fn stated_session(format: &'static dyn Format, source: &mut dyn Reopen) -> R
             break;
         }
     }
+    stated.0.header.cwd = stated.0.header.cwd.or(beside);
     Ok(stated.0)
 }

@@ -8,6 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/agent_homes.rs"]
+mod agent_homes;
 #[path = "cli/agree.rs"]
 mod agree;
 #[path = "cli/archive.rs"]

@@ -166,6 +166,12 @@ pub enum Problem {
         /// The column.
         column: &'static str,
     },
+    /// A zip archive is damaged.
+    #[error("the zip archive is damaged or incomplete")]
+    ArchiveFileDamaged,
+    /// A zip archive has two members of one name, or members that share bytes.
+    #[error("the zip archive has members with one name or with the same bytes: it is unclear which of them counts")]
+    AmbiguousMembers,
     /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
@@ -381,6 +387,8 @@ impl Error {
             }
             Problem::DatabaseHalfWritten => "start the agent once: it completes or undoes the transaction",
             Problem::NewerDatabase { .. } => "update steno, or report the version of the agent",
+            Problem::ArchiveFileDamaged => "copy the archive again when its program is done",
+            Problem::AmbiguousMembers => "do not trust it: list its members with unzip -l",
             Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
             Problem::Differs => "compare the two, then rename or remove one of them",
             Problem::LeadsOut => "do not trust it: list its entries with tar -tvzf before you unpack anything by hand",

@@ -15,7 +15,7 @@ use stenograph::status::{StatusSummary, Watch};
 use crate::follow::{EndSink, Follow, LastLine};
 use crate::identity::read_head;
 use crate::journal::{RecordingHeader, RecordingMark};
-use crate::{Error, Source, recover};
+use crate::{Error, Source, recover, working_folder};
 
 /// How many bytes before the end of a file of lines decide the status. A file without lines is read from its beginning.
 pub(crate) const WINDOW_SIZE: u64 = 256 << 10;
@@ -132,7 +132,7 @@ impl StatusBuilder {
         // The first session id stated is the session's own: later ones may be copied from another session.
         run.session = head.session.or(run.session);
         run.title = run.title.or(head.header.title);
-        run.cwd = run.cwd.or(head.header.cwd);
+        run.cwd = run.cwd.or(head.header.cwd).or_else(|| working_folder(path, format?));
         run.branch = run.branch.or(head.first_branch);
         run.model = run.model.or(head.first_model);
         FileStatus { format, recording: self.recording(path), run }

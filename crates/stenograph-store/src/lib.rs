@@ -55,6 +55,7 @@ pub mod tail;
 pub mod undo;
 pub mod usage;
 pub mod watch;
+mod working_folder;
 mod writers;
 
 pub use decode::Container;
@@ -63,3 +64,4 @@ pub use output::{Existing, NewFile, NewFileOptions, Spool, SpooledInput, fresh_f
 pub use recorder::{Recorder, RecordingFiles, random_id};
 pub use source::{Passes, Source};
 pub use tail::Warning;
+pub use working_folder::working_folder;

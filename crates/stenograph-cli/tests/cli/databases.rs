@@ -72,6 +72,30 @@ fn every_conversation_of_a_database_is_a_session() {
 }
 
 #[test]
+fn a_fork_of_an_agent_has_its_own_databases() {
+    let (folder, agent) = home();
+    agent.execute_batch("CREATE TABLE kilo_board (id TEXT); PRAGMA wal_checkpoint").unwrap();
+    let bytes = folder.read(DATABASE);
+    fs::create_dir_all(folder.path("home/.local/share/kilo")).unwrap();
+    folder.write("home/.local/share/kilo/kilo.db", &bytes);
+    folder.write("copy.db", &bytes);
+    agent.execute_batch("DROP TABLE kilo_board").unwrap();
+    folder.run("index").ends(0).talks("4 new");
+    folder.run("list --agent kilo").ends(0).says("Count the boats").says("kilo");
+    folder.run(&format!("resume home/.local/share/kilo/kilo.db#{ONE}")).ends(0).says(&format!("kilo -s {ONE}"));
+    folder.run(&format!("check copy.db#{ONE} --laws")).ends(0).says("kilo");
+    folder.run(&format!("check {DATABASE}#{ONE} --laws")).ends(0).says("opencode");
+}
+
+#[test]
+fn a_database_without_a_column_of_its_messages_is_reported() {
+    let (folder, agent) = home();
+    agent.execute_batch("ALTER TABLE part RENAME COLUMN data TO payload").unwrap();
+    folder.run("index").talks("data").talks("opencode.db");
+    folder.run(&format!("show {DATABASE}#{ONE}")).fails("data");
+}
+
+#[test]
 fn a_database_can_be_named_without_an_index() {
     let (folder, agent) = home();
     folder.run(&format!("show {DATABASE}")).fails("2 conversations").talks("Count the boats").talks(&format!("#{TWO}"));

@@ -1,13 +1,18 @@
-//! Conversations inside SQLite databases. A conversation is a source like a file; its path is that of the database, `#`, and its
-//! id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases of agents. It never writes to one.
+//! Conversations inside SQLite databases and zip archives. A conversation is a source like a file; its path is that of the
+//! database, `#`, and its id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases and archives of agents. It never
+//! writes to one.
 
 mod rows;
 mod sqlite;
+mod zip;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
+
+use stenograph::Registry;
+use stenograph::format::Format;
 
 use crate::discover::{FileId, FoundFile, Stat, path_hints};
 use crate::error::{Error, Problem};
@@ -16,12 +21,22 @@ use crate::index::change::is_unchanged;
 use crate::output::Spool;
 use crate::tail::Warning;
 use sqlite::Database;
+use zip::Archive;
 
 /// The sign between the path of a database and the name of a conversation.
 const SEPARATOR: char = '#';
 
-/// The extensions of databases.
-pub(crate) const EXTENSIONS: [&str; 3] = ["db", "sqlite", "sqlite3"];
+/// The extensions of databases and archives.
+pub(crate) const EXTENSIONS: [&str; 4] = ["db", "sqlite", "sqlite3", ARCHIVE_EXTENSION];
+
+/// The extension of archives.
+const ARCHIVE_EXTENSION: &str = "eval";
+
+/// The format of the conversations in an archive with this path; `None` if it is the path of a database.
+pub(crate) fn archive_format(registry: &'static Registry, container: &Path) -> Option<&'static dyn Format> {
+    let is_archive = container.extension().is_some_and(|ending| ending == ARCHIVE_EXTENSION);
+    registry.formats().find(|format| is_archive && format.info().archive.is_some())
+}
 
 /// A conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,12 +52,42 @@ pub struct DatabaseConversation {
     pub size: u64,
 }
 
-/// Opens the database at a path; `None` if it is no database with conversations of a known format.
-fn open(path: &Path) -> Result<Option<Database>, Error> {
+/// A file with conversations.
+enum Container {
+    Database(Database),
+    Archive(Archive),
+}
+
+impl Container {
+    fn conversations(&self) -> Result<Vec<DatabaseConversation>, Error> {
+        match self {
+            Container::Database(database) => database.conversations(),
+            Container::Archive(archive) => Ok(archive.conversations().collect()),
+        }
+    }
+
+    fn conversation(&self, name: &str) -> Result<Option<DatabaseConversation>, Error> {
+        match self {
+            Container::Database(database) => database.conversation(name),
+            Container::Archive(archive) => Ok(archive.conversations().find(|conversation| conversation.name == name)),
+        }
+    }
+
+    fn copy(&self, name: &str, to: &mut Spool) -> Result<(), Error> {
+        match self {
+            Container::Database(database) => database.copy(name, to),
+            Container::Archive(archive) => archive.copy(name, to),
+        }
+    }
+}
+
+/// Opens the file at a path; `None` if it has no conversations of a known format.
+fn open(path: &Path) -> Result<Option<Container>, Error> {
     let expected = path_hints(path).format.filter(|format| format.info().database.is_some());
     let mut file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     match is_database(&mut file) {
-        true => Database::open(path, expected),
+        true => Ok(Database::open(path, expected)?.map(Container::Database)),
+        false if is_archive(&mut file) => Ok(Archive::open(path, file)?.map(Container::Archive)),
         false if expected.is_some() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) => {
             Err(Error::about(path, Problem::NoDatabase))
         }
@@ -52,13 +97,23 @@ fn open(path: &Path) -> Result<Option<Database>, Error> {
 
 /// Whether an open file begins like a database.
 fn is_database(file: &mut File) -> bool {
+    begins_with(file, b"SQLite format 3\0")
+}
+
+/// Whether an open file begins like a zip archive.
+fn is_archive(file: &mut File) -> bool {
+    begins_with(file, b"PK\x03\x04")
+}
+
+fn begins_with(file: &mut File, magic: &[u8]) -> bool {
     let mut first = Vec::new();
     // Reading a pipe would take its first bytes.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
-    let read = file.rewind().and_then(|()| file.take(16).read_to_end(&mut first)).and_then(|_| file.rewind());
-    read.is_ok() && first == b"SQLite format 3\0"
+    let size = magic.len() as u64;
+    let read = file.rewind().and_then(|()| file.take(size).read_to_end(&mut first)).and_then(|_| file.rewind());
+    read.is_ok() && first == magic
 }
 
 /// The database and the name of the conversation that a path means; `None` if it is an ordinary path. No file is accessed.
@@ -140,7 +195,7 @@ pub(crate) fn open_conversation(path: &Path) -> io::Result<Option<(File, Stat)>>
 
 /// The path to read instead of a database: that of its only conversation. `None` if the open file is not a database.
 pub(crate) fn only_conversation(path: &Path, file: &mut File) -> Result<Option<PathBuf>, Error> {
-    if !is_database(file) {
+    if !is_database(file) && !is_archive(file) {
         return Ok(None);
     }
     let Some(database) = open(path)? else { return Ok(None) };
@@ -212,8 +267,8 @@ pub(crate) fn found_in(
     let inside = match conversations(&found.path) {
         Ok(Some(inside)) => inside,
         Ok(None) => return Ok(None),
-        // Any program may have such a file in a place that belongs to no agent.
-        Err(_) if found.hints.format.is_none() => return Ok(None),
+        // Any program may have a file of this name in a place that belongs to no agent.
+        Err(error) if found.hints.format.is_none() && !is_about_archive(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
     let file = |conversation: DatabaseConversation| {
@@ -225,6 +280,11 @@ pub(crate) fn found_in(
         known_file(path, same.unwrap_or(stamp))
     };
     Ok(Some(FoundConversations { files: inside.into_iter().map(file).collect(), changed: Some(state) }))
+}
+
+/// Whether an archive has conversations that cannot be read.
+fn is_about_archive(error: &Error) -> bool {
+    matches!(error.problem, Problem::ArchiveFileDamaged | Problem::AmbiguousMembers | Problem::Bomb { .. })
 }
 
 /// The same files, with the conversations of databases instead of the databases.

@@ -114,8 +114,15 @@ impl Database {
                 Some((table, column)) => Err(Error::about(path, Problem::NewerDatabase { table, column })),
             };
         }
-        for tables in FORMATS.iter().filter_map(described) {
-            if with_connection(path, |connection| missing(connection, &tables))?.is_none() {
+        let mut all: Vec<DatabaseTables> = FORMATS.iter().filter_map(described).collect();
+        // An agent without tables of its own comes last.
+        all.sort_by_key(|tables| tables.owner.is_none());
+        for tables in all {
+            let is_its_own = with_connection(path, |connection| {
+                let owned = tables.owner.map(|owner| columns_of(connection, owner.table)).transpose()?;
+                Ok(owned.is_none_or(|columns| !columns.is_empty()) && missing(connection, &tables)?.is_none())
+            });
+            if is_its_own? {
                 return Ok(Some(Database { path: path.to_owned(), tables }));
             }
         }
@@ -279,11 +286,12 @@ fn missing(connection: &Connection, tables: &DatabaseTables) -> rusqlite::Result
     let session = &tables.session;
     let wanted: Vec<&str> = [session.key, session.updated].into_iter().chain(session.title).collect();
     let mut found = lacks(session.table, &wanted)?;
-    for rows in tables.rows.iter().filter(|rows| rows.is_required) {
-        let wanted: Vec<&str> = rows.order.iter().copied().chain([rows.session]).collect();
+    for rows in tables.rows.iter().filter(|rows| !rows.columns.is_empty()) {
+        let wanted: Vec<&str> = rows.order.iter().chain(rows.columns).copied().chain([rows.session]).collect();
         found = found.or(lacks(rows.table, &wanted)?);
         if let Some(below) = &rows.below {
-            let wanted: Vec<&str> = below.order.iter().copied().chain([below.session, below.upper]).collect();
+            let wanted = below.order.iter().chain(below.columns).copied().chain([below.session, below.upper]);
+            let wanted: Vec<&str> = wanted.collect();
             found = found.or(lacks(below.table, &wanted)?);
         }
     }
@@ -408,7 +416,9 @@ fn copy(
     let table = tables.session.table;
     let columns = columns_of(connection, table)?;
     let sql = format!("SELECT * FROM {} WHERE {} = ?1", quoted(table), quoted(tables.session.key));
-    lines.rows(&mut *connection.prepare_cached(&sql)?, &[&session], table, &columns, None, &mut |_, _| Ok(()))?;
+    let owner = tables.owner.map(|owner| [("agent", Some(format!("\"{}\"", owner.agent)))]);
+    let owner = owner.as_ref().map(|owner| ("database", owner.as_slice()));
+    lines.rows(&mut *connection.prepare_cached(&sql)?, &[&session], table, &columns, owner, &mut |_, _| Ok(()))?;
     for rows in tables.rows {
         copy_rows(connection, rows, session, &mut lines)?;
     }

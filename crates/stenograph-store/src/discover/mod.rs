@@ -176,7 +176,12 @@ pub fn registry_path_hints(registry: &'static Registry, path: &Path) -> PathHint
     match databases::split(path) {
         // The name of a conversation is the id of its session.
         Some((container, session)) => {
-            PathHints { session: Some(session.to_owned()), ..walk::path_hints(registry, container) }
+            let hints = PathHints { session: Some(session.to_owned()), ..walk::path_hints(registry, container) };
+            match databases::archive_format(registry, container) {
+                // It may be anywhere, and its names are not unique.
+                Some(format) => PathHints { like: Some(format), within: Some(Arc::from(container)), ..hints },
+                None => hints,
+            }
         }
         None => walk::path_hints(registry, path),
     }

@@ -45,6 +45,36 @@ const DERIVED: [&str; 20] = [
     ".Trash",
 ];
 
+/// Files in which agents keep secrets and settings. They are no transcripts, and are never opened.
+const SECRETS: [&str; 26] = [
+    ".claude.json",
+    ".credentials.json",
+    "account.json",
+    "accounts.json",
+    "api_keys.json",
+    "auth.db",
+    "auth.json",
+    "config.json",
+    "config.local.json",
+    "credential.json",
+    "credentials.json",
+    "google_accounts.json",
+    "keys.json",
+    "mcp-auth.json",
+    "mcp-oauth-tokens.json",
+    "mcp.json",
+    "mcp_settings.json",
+    "models.json",
+    "oauth_creds.json",
+    "secrets.json",
+    "settings.json",
+    "settings.local.json",
+    "token.json",
+    "tokens.json",
+    "trustedfolders.json",
+    "user_settings.json",
+];
+
 /// A folder with a file of this name declares itself a cache.
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 
@@ -348,7 +378,8 @@ impl Walker<'_> {
         }
         let ending = without_compression.rsplit_once('.')?.1;
         let known = self.endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
-        (known && reach != WalkReach::Homes).then(|| self.no_hints())
+        let is_secret = || SECRETS.contains(&without_compression.to_ascii_lowercase().as_str());
+        (known && reach != WalkReach::Homes && !is_secret()).then(|| self.no_hints())
     }
 
     /// What a path suggests that is not in a home.

@@ -26,7 +26,7 @@ use crate::fingerprint::FINGERPRINT_SIZE;
 use crate::recover;
 use crate::session_files::Coverage;
 use crate::tail::Warning;
-use crate::{Error, Passes, Place, Problem, Source};
+use crate::{Error, Passes, Place, Problem, Source, working_folder};
 
 /// How many bytes one read takes.
 const CHUNK_SIZE: usize = 256 << 10;
@@ -378,7 +378,10 @@ impl IndexRun<'_> {
         mut event_indexer: EventIndexer<'_>,
     ) -> Result<(), Error> {
         self.catalogue.put_touches(&mut event_indexer.touches)?;
-        let summary = std::mem::take(&mut event_indexer.summary);
+        let mut summary = std::mem::take(&mut event_indexer.summary);
+        if summary.header.cwd.is_none() {
+            summary.header.cwd = working_folder(&job.path, format);
+        }
         let has_new_folder = summary.header.cwd != row.summary.header.cwd;
         row.summary = summary;
         if row.session == 0 || row.first_key != event_indexer.first_key {

@@ -27,10 +27,17 @@ pub(crate) enum NotACall {
 /// Whether the record states something about model calls that has no field in the event.
 pub(crate) fn states_model_calls(event: &Event<'_>) -> bool {
     running_total(event).is_some()
+        || is_model_of_next(event)
         || is_search(event)
         || not_a_call(event).is_some()
         || has_invalid_count(event)
         || forwarded_calls(event).iter().any(|call| call.usage.is_some() || has_invalid_count(call))
+}
+
+/// Whether the record states the model of the calls which follow.
+fn is_model_of_next(event: &Event<'_>) -> bool {
+    let Body::Fact { fact: name, .. } = &event.body else { return false };
+    event.model.is_some() && words(event).any(|(words, _)| words.model_facts.contains(&name.as_ref()))
 }
 
 /// The running total that the record states.

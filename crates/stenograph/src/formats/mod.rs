@@ -7,6 +7,7 @@ use crate::text::Str;
 
 pub mod aider;
 pub(crate) mod anthropic;
+pub mod anthropic_messages;
 pub mod atif;
 mod blocks;
 pub(crate) mod chat;
@@ -26,6 +27,7 @@ pub mod cycod_trajectory;
 pub mod devflow;
 mod document;
 pub mod droid;
+pub mod droid_settings;
 #[cfg(test)]
 mod format_template;
 pub mod gemini_cli;
@@ -36,6 +38,8 @@ pub mod gptme;
 pub mod grok;
 pub mod grok_history;
 pub mod hermes;
+pub mod inspect;
+pub mod kilo;
 pub mod kimi;
 pub mod kimi_code;
 pub mod kimi_context;
@@ -43,7 +47,9 @@ pub mod leslie;
 pub mod mini_swe_agent;
 pub mod openai_agents;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod opencode;
+mod opencode_rows;
 pub mod openhands;
 pub mod openhands_trajectory;
 pub mod peers;
@@ -73,6 +79,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
     &codex_exec::CODEX_EXEC,
     &atif::ATIF,
+    &inspect::INSPECT,
     &cline::CLINE,
     &mini_swe_agent::MINI_SWE_AGENT,
     &swe_agent::SWE_AGENT,
@@ -85,6 +92,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &aider::Aider,
     &copilot::COPILOT,
     &droid::DROID,
+    &droid_settings::DROID_SETTINGS,
     &gemini_cli::GEMINI_CLI,
     &qwen_code::QWEN_CODE,
     &kimi::KIMI,
@@ -92,9 +100,12 @@ pub static FORMATS: &[&dyn Format] = &[
     &kimi_code::KIMI_CODE,
     &pi::Pi,
     &opencode::OPENCODE,
+    &kilo::KILO,
     &goose::GOOSE,
     &hermes::HERMES,
     &openai_agents::OPENAI_AGENTS,
+    &anthropic_messages::ANTHROPIC_MESSAGES,
+    &openai_responses::OPENAI_RESPONSES,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

@@ -66,6 +66,8 @@ pub enum RecordField {
     StopReason,
     /// A flag which states that the record repeats another one. It stays in the record.
     Restates,
+    /// When the result in the record came, in milliseconds since 1970. It stays in the record.
+    ResultMillis,
     /// A time in RFC 3339. Text without a UTC offset is read as UTC.
     Time,
     /// A time in milliseconds since 1970.
@@ -179,6 +181,8 @@ pub enum PartMap {
     Compacted(&'static str),
     /// An error, which the record states by existing: its name and its text.
     Failed(&'static str, &'static str),
+    /// An object with the usage of each model, by its name. It stays in the record; each is the fact `usage`.
+    UsageByModel(&'static str, UsageMap),
     /// A text in which an agent marks thinking and calls.
     Marked(&'static str, MarkedText),
 }
@@ -320,3 +324,6 @@ const EMBEDDED: &str = "{}";
 
 /// The keys of elements that are plain text.
 pub const TEXT: &[&str] = &["text"];
+
+/// The keys of Anthropic's blocks that are plain text: an attached file has its text under the second one.
+const BLOCK_TEXT: &[&str] = &["text", "content"];

@@ -4,7 +4,8 @@
 //! A line is a JSON object: `table` with the name of the table, then the columns of the row in their order. A text that is a
 //! JSON object or array is embedded as it is spelled, any other text is a string; a number, and `null`, are themselves. Bytes
 //! are `{"$blob":"…"}` in base64. The line of a row below another row states first what it inherits from that one, in an
-//! object with the name of that one's table.
+//! object with the name of that one's table. If several agents have the same tables, the first line names the agent:
+//! `"database":{"agent":"…"}` after `table`.
 
 use serde::de::IgnoredAny;
 
@@ -21,10 +22,21 @@ pub fn is_embedded(json: &str) -> bool {
 /// The tables that hold conversations.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseTables {
+    /// The agent, if another one has the same tables.
+    pub owner: Option<DatabaseOwner>,
     /// The table with one row per conversation, which is its first line.
     pub session: SessionTable,
     /// The tables with the rows of a conversation, one after the other.
     pub rows: &'static [RowTable],
+}
+
+/// The agent of a database whose tables another agent has too.
+#[derive(Clone, Copy, Debug)]
+pub struct DatabaseOwner {
+    /// Its name, which the first line of a conversation states.
+    pub agent: &'static str,
+    /// A table that only its databases have, by which one is recognized outside its home.
+    pub table: &'static str,
 }
 
 /// The table with one row per conversation.
@@ -49,10 +61,18 @@ pub struct RowTable {
     pub session: &'static str,
     /// The columns that order the rows.
     pub order: &'static [&'static str],
-    /// Whether every database has it. A table that came with a later version, or is gone with one, is not required.
-    pub is_required: bool,
+    /// The columns with what the rows say, which every database has. None if the table came with a later version, or is gone with
+    /// one.
+    pub columns: &'static [&'static str],
     /// The table whose rows follow each row of this one.
     pub below: Option<LowerTable>,
+}
+
+impl RowTable {
+    /// A table that not every database has.
+    pub const fn of(table: &'static str, session: &'static str, order: &'static [&'static str]) -> RowTable {
+        RowTable { table, session, order, columns: &[], below: None }
+    }
 }
 
 /// A table whose rows belong to a row of another table. A row without such an upper row follows all others.
@@ -68,6 +88,8 @@ pub struct LowerTable {
     pub upper_key: &'static str,
     /// The columns that order the rows.
     pub order: &'static [&'static str],
+    /// The columns with what the rows say, which every database has.
+    pub columns: &'static [&'static str],
     /// What a row inherits from its upper row: a name, and the path in the line of that row.
     pub inherits: &'static [(&'static str, &'static str)],
 }

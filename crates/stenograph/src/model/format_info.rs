@@ -24,8 +24,12 @@ pub struct FormatInfo {
     /// leading dot. A pattern also matches compressed files, which have `.gz` or `.zst` after the name. The first matching
     /// pattern counts.
     pub homes: &'static [&'static str],
+    /// Files beside its sources that state the working folder of a session, if no record does.
+    pub folder_files: &'static [FolderFile],
     /// The tables of the database in which the agent keeps its sessions. The homes are then those of databases.
     pub database: Option<DatabaseTables>,
+    /// The members of zip archives that are its sources.
+    pub archive: Option<ArchiveMembers>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
@@ -89,6 +93,45 @@ pub struct Placement {
     pub forks: &'static [&'static str],
 }
 
+/// The members of a zip archive that are sources.
+#[derive(Clone, Copy, Debug)]
+pub struct ArchiveMembers {
+    /// Members of which every such archive has one.
+    pub marks: &'static [&'static str],
+    /// The beginning of the names of members that are sources.
+    pub prefix: &'static str,
+    /// The end of their names. What is between both names the conversation.
+    pub suffix: &'static str,
+}
+
+/// A file beside a source that states the working folder of its session.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderFile {
+    /// The path from the folder of the source: `..` goes up, and `<session>` is the session as [`FormatInfo::homes`] capture it.
+    pub path: &'static str,
+    /// Where the file has the folder.
+    pub folder: FolderAt,
+}
+
+/// Where a file beside a source has the working folder of its session.
+#[derive(Clone, Copy, Debug)]
+pub enum FolderAt {
+    /// It is the whole text.
+    Text,
+    /// At this key of a JSON object.
+    Key(&'static str),
+    /// In an element of a list of JSON objects: the one whose folder has the MD5 digest that names the project, or that names
+    /// the session.
+    List {
+        /// The key of the list.
+        list: &'static str,
+        /// The key of the folder in an element.
+        folder: &'static str,
+        /// The key of a session in an element.
+        session: &'static str,
+    },
+}
+
 /// The kind of id that an agent gives its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionIdKind {
@@ -125,7 +168,9 @@ impl FormatInfo {
         framing: Framing::Lines,
         extension: "",
         homes: &[],
+        folder_files: &[],
         database: None,
+        archive: None,
         resume: None,
         placement: None,
         retention_days: None,

@@ -10,6 +10,8 @@ pub struct UsageWords {
     pub do_groups_repeat: bool,
     /// The running total of the session.
     pub total: Option<TotalPaths>,
+    /// Facts that state the model of the calls which follow.
+    pub model_facts: &'static [&'static str],
     /// The field with the model of an answer, and its value if the agent made up the answer itself.
     pub synthetic_model: Option<(&'static str, &'static str)>,
     /// Fields that sum up calls which other records state one by one.
@@ -28,6 +30,7 @@ impl UsageWords {
         counters: &[],
         do_groups_repeat: false,
         total: None,
+        model_facts: &[],
         synthetic_model: None,
         sums: &[],
         searches: &[],

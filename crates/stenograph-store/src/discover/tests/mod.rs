@@ -228,7 +228,10 @@ fn projects_are_looked_into_and_say_which_they_are() {
 fn a_root_is_a_home_and_is_walked_whole() {
     let tree = Tree::new(&[
         ".claude/projects/-w-p/s1.jsonl",
+        ".claude/.credentials.json",
+        ".codex/auth.json",
         ".codex/history.jsonl",
+        ".gemini/Settings.json",
         "backup/alice/.claude/projects/-w-q/s2.jsonl",
         "backup/moved/contexts/c/context.jsonl",
         "backup/a.JSONL",

@@ -5,7 +5,7 @@ use super::record_map::{
 };
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{CallWords, ExitCodeAt, Role, SessionWords, UsageWords};
+use crate::model::{CallWords, ExitCodeAt, FolderAt, FolderFile, Role, SessionWords, UsageWords};
 
 const NAME: &str = "cline";
 
@@ -16,6 +16,7 @@ static INFO: FormatInfo = FormatInfo {
     framing: Framing::Items(Items::Array("messages")),
     extension: "json",
     homes: &["{CLINE_DATA_DIR|~/.cline/data}/sessions/*/<session>.messages.json"],
+    folder_files: &[FolderFile { path: "<session>.json", folder: FolderAt::Key("cwd") }],
     resume: Some("cline --id {session}"),
     spec: "what Cline 3.0 writes; cline/cline, sdk/packages/core/src/session",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },

@@ -17,7 +17,7 @@ static INFO: FormatInfo = FormatInfo {
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &["~/.factory/sessions/<project>/<session>.jsonl", "~/.factory/sessions/<session>.jsonl"],
-    resume: Some("droid exec -s {session}"),
+    resume: Some("droid --resume {session}"),
     spec: "what release 0.225 writes",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
     own_only: true,

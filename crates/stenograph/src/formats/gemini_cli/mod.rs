@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, Verdict};
+use crate::model::{CallWords, ExitCodeAt, FolderAt, FolderFile, Role, UsageWords, Verdict};
 
 const NAME: &str = "gemini-cli";
 
@@ -22,6 +22,7 @@ static INFO: FormatInfo = FormatInfo {
         "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/session-*.json",
         "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/<session>/<thread>.jsonl",
     ],
+    folder_files: &[FolderFile { path: "../.project_root", folder: FolderAt::Text }],
     resume: Some("gemini --resume {session}"),
     spec: "google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },

@@ -17,10 +17,11 @@ static INFO: FormatInfo = FormatInfo {
     extension: "jsonl",
     homes: &["{XDG_DATA_HOME|~/.local/share}/goose/sessions/sessions.db"],
     database: Some(DatabaseTables {
+        owner: None,
         session: SessionTable { table: "sessions", key: "id", title: Some("name"), updated: "updated_at" },
         rows: &[
-            RowTable { table: "messages", session: "session_id", order: &["id"], is_required: true, below: None },
-            RowTable { table: "usage_ledger", session: "session_id", order: &["id"], is_required: false, below: None },
+            RowTable { columns: &["role", "content_json"], ..RowTable::of("messages", "session_id", &["id"]) },
+            RowTable::of("usage_ledger", "session_id", &["id"]),
         ],
     }),
     resume: Some("goose session --resume --session-id {session}"),

@@ -91,8 +91,11 @@ fn sniff(head: &Head<'_>) -> Sniff {
             && object.keys().all(|key| KEYS.contains(&key))
     };
     let has_own = |object: &Object<'_>| OWN_KEYS.iter().any(|key| object.has(key));
+    // Python, in which gptme is written, states UTC in another way.
+    let is_of_others = |object: &Object<'_>| object.peek_str("timestamp").is_some_and(|time| time.ends_with('Z'));
     match (!objects.is_empty() && objects.iter().all(is_message), objects.iter().any(has_own)) {
         (true, true) => Sniff::Certain,
+        (true, false) if objects.iter().any(is_of_others) => Sniff::Maybe,
         (true, false) => Sniff::Likely,
         (false, _) => Sniff::No,
     }
@@ -115,3 +118,19 @@ const KEYS: [&str; 11] = [
 
 /// Keys that only gptme's messages have.
 const OWN_KEYS: [&str; 3] = ["pinned", "hide", "file_hashes"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_with_times_that_python_does_not_write_are_not_claimed() {
+        let sniffed = |time: &str| {
+            let line = format!("{{\"role\":\"user\",\"content\":\"Why?\",\"timestamp\":\"{time}\"}}\n");
+            sniff(&Head::new(line.as_bytes()))
+        };
+        assert_eq!(sniffed("2026-03-02T09:00:01.610095"), Sniff::Likely);
+        assert_eq!(sniffed("2026-03-02T09:00:01+00:00"), Sniff::Likely);
+        assert_eq!(sniffed("2026-03-02T09:00:01.610Z"), Sniff::Maybe);
+    }
+}

@@ -19,16 +19,11 @@ static INFO: FormatInfo = FormatInfo {
     extension: "jsonl",
     homes: &["{HERMES_HOME|~/.hermes}/state.db"],
     database: Some(DatabaseTables {
+        owner: None,
         session: SessionTable { table: "sessions", key: "id", title: Some("title"), updated: "started_at" },
         rows: &[
-            RowTable { table: "messages", session: "session_id", order: &["id"], is_required: true, below: None },
-            RowTable {
-                table: "session_model_usage",
-                session: "session_id",
-                order: &["first_seen", "model", "task"],
-                is_required: false,
-                below: None,
-            },
+            RowTable { columns: &["role", "content"], ..RowTable::of("messages", "session_id", &["id"]) },
+            RowTable::of("session_model_usage", "session_id", &["first_seen", "model", "task"]),
         ],
     }),
     resume: Some("hermes chat --resume {session}"),

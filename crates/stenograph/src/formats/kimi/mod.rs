@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, Verdict};
+use crate::model::{CallWords, ExitCodeAt, FolderAt, FolderFile, Role, UsageWords, Verdict};
 
 const NAME: &str = "kimi";
 
@@ -21,6 +21,10 @@ static INFO: FormatInfo = FormatInfo {
         "{KIMI_SHARE_DIR|~/.kimi}/sessions/<project>/<session>/wire.jsonl",
         "{KIMI_SHARE_DIR|~/.kimi}/sessions/<project>/<session>/subagents/<thread>/wire.jsonl",
     ],
+    folder_files: &[FolderFile {
+        path: "../../../kimi.json",
+        folder: FolderAt::List { list: "work_dirs", folder: "path", session: "last_session_id" },
+    }],
     resume: Some("kimi -S {session}"),
     spec: "MoonshotAI/kimi-cli, src/kimi_cli/wire/types.py",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },

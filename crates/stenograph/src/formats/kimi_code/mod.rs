@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, Role, SessionWords, UsageWords, UserWords};
+use crate::model::{CallWords, FolderAt, FolderFile, Role, SessionWords, UsageWords, UserWords};
 
 const NAME: &str = "kimi-code";
 
@@ -21,6 +21,7 @@ static INFO: FormatInfo = FormatInfo {
         "~/.kimi-code/sessions/<project>/<session>/agents/main/wire.jsonl",
         "~/.kimi-code/sessions/<project>/<session>/agents/<thread>/wire.jsonl",
     ],
+    folder_files: &[FolderFile { path: "../../state.json", folder: FolderAt::Key("cwd") }],
     resume: Some("kimi -S {session}"),
     spec: "what Kimi Code 2.1.0 writes; MoonshotAI/kimi-code",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },
@@ -33,6 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     },
     usage: UsageWords {
         counters: &[("usage", &["inputOther", "output", "inputCacheRead", "inputCacheCreation"])],
+        model_facts: &["llm.request"],
         ..UsageWords::NONE
     },
     session: SessionWords { tools: &["tools"], instructions: &["systemPrompt"], ..SessionWords::NONE },

@@ -6,7 +6,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, Role};
+use crate::model::{CallWords, FolderAt, FolderFile, Role};
 
 const NAME: &str = "kimi-context";
 
@@ -21,6 +21,10 @@ static INFO: FormatInfo = FormatInfo {
         "{KIMI_SHARE_DIR|~/.kimi}/sessions/<project>/<session>/subagents/<thread>/context.jsonl",
         "{KIMI_SHARE_DIR|~/.kimi}/sessions/<project>/<session>.jsonl",
     ],
+    folder_files: &[FolderFile {
+        path: "../../../kimi.json",
+        folder: FolderAt::List { list: "work_dirs", folder: "path", session: "last_session_id" },
+    }],
     resume: Some("kimi -S {session}"),
     spec: "what Kimi CLI 1.51 writes",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },

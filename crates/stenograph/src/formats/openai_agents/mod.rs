@@ -16,14 +16,9 @@ static INFO: FormatInfo = FormatInfo {
     framing: Framing::Lines,
     extension: "jsonl",
     database: Some(DatabaseTables {
+        owner: None,
         session: SessionTable { table: "agent_sessions", key: "session_id", title: None, updated: "updated_at" },
-        rows: &[RowTable {
-            table: "agent_messages",
-            session: "session_id",
-            order: &["id"],
-            is_required: true,
-            below: None,
-        }],
+        rows: &[RowTable { columns: &["message_data"], ..RowTable::of("agent_messages", "session_id", &["id"]) }],
     }),
     spec: "openai/openai-agents-python, SQLiteSession, what release 0.24 writes",
     traits: Traits { pieces: true, carries: false, lossy: false, log: false },

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::fields::{Values, is_taken, peek_at, take_at};
 use super::read::{TakenPart, content, full_text, piece, take_call, take_list, take_result};
 use super::write::{element_extra, piece_json, put_call, put_content, put_result};
-use super::{CallMap, ElementMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
+use super::{BLOCK_TEXT, CallMap, ElementMap, ErrorAt, HistoryMap, InputAt, PartsForm, RecordMap, ResultMap, TEXT};
 use crate::formats::anthropic;
 use crate::json::{Object, items, word};
 use crate::model::{Body, Content, Event, ExtraFields, Piece, PieceKind, Role};
@@ -50,7 +50,7 @@ impl RecordMap {
 
 /// One of Anthropic's blocks.
 pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: ErrorAt) -> Block<'a> {
-    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
+    let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, BLOCK_TEXT)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
         Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
@@ -61,7 +61,7 @@ pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: 
         }
         _ => None,
     };
-    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, TEXT))
+    body.map(|body| (body, object.into_extra())).ok_or_else(|| piece(raw, BLOCK_TEXT))
 }
 
 /// An element that a table describes.
@@ -212,14 +212,22 @@ pub fn put_blocks(
     out: &mut Values,
     put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
-    if let [Event { body, .. }] = events
+    // A record may have calls in a list of their own.
+    let is_own = |event: &&Event<'_>| match &event.body {
+        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+            element_extra(event, origin, path).is_some()
+        }
+        _ => true,
+    };
+    let own: Vec<&Event<'_>> = events.iter().filter(is_own).collect();
+    if let [Event { body, .. }] = own.as_slice()
         && let Some(Content::Text(text)) = body.content()
         && !matches!(body, Body::Thinking { .. } | Body::ToolResult { .. })
     {
         return out.put(path, text.to_json());
     }
     let mut blocks = Vec::new();
-    for event in events {
+    for event in own {
         let extra = element_extra(event, origin, path).unwrap_or_default();
         match &event.body {
             Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
@@ -231,7 +239,7 @@ pub fn put_blocks(
             | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
             | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
             | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
-                blocks.extend(pieces.iter().map(|piece| piece_json(piece, TEXT)));
+                blocks.extend(pieces.iter().map(|piece| piece_json(piece, BLOCK_TEXT)));
             }
             Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
             Body::Fact { .. }

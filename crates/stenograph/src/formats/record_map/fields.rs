@@ -74,12 +74,20 @@ pub fn take_fields<'a>(fields: &[(RecordField, &str)], object: &mut Object<'a>, 
             RecordField::Branch => event.branch = word(),
             RecordField::Version => event.version = word(),
             RecordField::StopReason => event.stop_reason = word(),
+            // Only a result has this time.
+            RecordField::ResultMillis => {}
             RecordField::Restates => event.restates = peek_at(object, path).as_deref() == Some("true"),
             RecordField::Time => event.time = take_at(object, path, time),
             RecordField::Millis => event.time = take_number_time(object, path, TimeUnit::Millis),
             RecordField::Seconds => event.time = take_number_time(object, path, TimeUnit::Seconds),
         }
     }
+}
+
+/// The time of a result that has one of its own.
+pub fn result_time(fields: &[(RecordField, &str)], object: &Object<'_>) -> Option<Time<'static>> {
+    let (_, path) = fields.iter().find(|(field, _)| *field == RecordField::ResultMillis)?;
+    Time::number(Cow::Owned(peek_at(object, path)?.into_owned()), TimeUnit::Millis)
 }
 
 fn only_key(raw: &str) -> Option<Str<'static>> {
@@ -126,7 +134,7 @@ pub fn put_fields(
             RecordField::Branch => &event.branch,
             RecordField::Version => &event.version,
             RecordField::StopReason => &event.stop_reason,
-            RecordField::Restates | RecordField::ModelKey => continue,
+            RecordField::Restates | RecordField::ModelKey | RecordField::ResultMillis => continue,
             RecordField::IdNumber => {
                 let spelled = |id: &Str<'_>| if number(id).is_some() { id.to_string() } else { crate::text::quote(id) };
                 out.put_opt(path, event.id.as_ref().map(spelled));

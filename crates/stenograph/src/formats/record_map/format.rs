@@ -126,6 +126,10 @@ impl Reader for MappedReader {
                 self.read_fields(MappedPlace::Head, &record, &[b"{}"], out);
             }
             (RecordPlace::Prologue, Some(Items::Array(_))) => {
+                if JsonRecord::derived(&record, record.bytes).is_one_object() {
+                    // A whole document, which has no list.
+                    self.open = None;
+                }
                 let closed = [record.bytes, b"]}"].concat();
                 self.read_fields(MappedPlace::Head, &record, &[record.bytes, &closed], out);
             }

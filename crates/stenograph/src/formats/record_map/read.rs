@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
-use super::fields::{peek_at, take_at, take_fields, take_usage};
-use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap};
+use super::fields::{peek_at, result_time, take_at, take_fields, take_usage};
+use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap, UsageMap};
 use crate::formats::anthropic;
 use crate::frame::RecordPlace;
 use crate::json::{Draft, Object, compact, items, number};
 use crate::model::{
-    Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind, is_embedded,
+    Body, Content, Event, Extra, ExtraFields, Fact, FormatInfo, Held, Input, Piece, PieceKind, Usage, is_embedded,
 };
 use crate::text::Text;
 
@@ -20,15 +20,17 @@ pub struct TakenPart<'a> {
     /// The extra fields of its element, and the path of the list that had the element.
     pub element: Option<(&'static str, ExtraFields<'a>)>,
     pub restates: bool,
+    /// The model and the usage, if they are not those of the record.
+    pub usage: Option<(Cow<'a, str>, Usage)>,
 }
 
 impl<'a> TakenPart<'a> {
     pub fn of(body: Body<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: None, restates: false }
+        TakenPart { body, element: None, restates: false, usage: None }
     }
 
     pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: Some((path, extra)), restates: false }
+        TakenPart { body, element: Some((path, extra)), restates: false, usage: None }
     }
 }
 
@@ -57,6 +59,7 @@ impl RecordMap {
         }
         let mut envelope = Event::default();
         take_fields(self.fields, &mut object, &mut envelope);
+        let result_time = result_time(self.fields, &object);
         self.mark_restated(place, &mut envelope, &mut parts);
         let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
         let mut record = object.into_extra();
@@ -66,7 +69,13 @@ impl RecordMap {
                 place_element(&mut extra, path, element);
             }
             let restates = envelope.restates || part.restates;
-            Event { body: part.body, restates, usage: usage.take(), extra: Extra::of(info, extra), ..envelope.clone() }
+            let own_time = result_time.clone().filter(|_| matches!(part.body, Body::ToolResult { .. }));
+            let time = own_time.or_else(|| envelope.time.clone());
+            let (model, usage) = match part.usage {
+                Some((model, usage)) => (Some(model), Some(usage)),
+                None => (envelope.model.clone(), usage.take()),
+            };
+            Event { body: part.body, time, restates, model, usage, extra: Extra::of(info, extra), ..envelope.clone() }
         });
         Ok(events.collect())
     }
@@ -165,7 +174,7 @@ impl RecordMap {
                     *call = asked;
                 }
                 let element = take_at(object, own, Object::parse).map(|fields| (*own, fields.into_extra()));
-                parts.push(TakenPart { body, element, restates: false });
+                parts.push(TakenPart { body, element, restates: false, usage: None });
             }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| Some(vec![take_result(map, element)?]));
@@ -179,6 +188,12 @@ impl RecordMap {
             PartMap::Parts(path, _) => self.take_blocks(path, object, parts, &google_part),
             PartMap::List(path, maps) => self.take_blocks(path, object, parts, &|raw| mapped_block(raw, maps)),
             PartMap::History(path, map) => take_history(path, map, object, parts),
+            PartMap::UsageByModel(path, map) => {
+                for (model, usage) in peek_at(object, path).map(|raw| usage_by_model(&raw, map)).unwrap_or_default() {
+                    let body = Body::Fact { fact: Fact::from("usage"), content: None };
+                    parts.push(TakenPart { usage: Some((Cow::Owned(model), usage)), ..TakenPart::of(body) });
+                }
+            }
             PartMap::Marked(path, marked) => {
                 let Some(text) = take_at(object, path, full_text) else { return };
                 let bodies = text.borrow().exact().map(|text| (marked.split)(&text)).unwrap_or_default();
@@ -218,6 +233,12 @@ fn take_word<'a>(object: &mut Object<'a>, path: &str) -> Option<Cow<'a, str>> {
 /// The word at a path, without taking it.
 fn word_at(object: &Object<'_>, path: &str) -> Option<Cow<'static, str>> {
     crate::json::word(&peek_at(object, path)?).map(|word| Cow::Owned(word.into_owned()))
+}
+
+fn usage_by_model(raw: &str, map: &UsageMap) -> Vec<(String, Usage)> {
+    let Some(object) = Object::parse(raw) else { return Vec::new() };
+    let of = |model: &str| take_usage(map, &mut Object::parse(object.peek(model)?)?);
+    object.keys().filter_map(|model| Some((model.to_owned(), of(model)?))).collect()
 }
 
 fn drop_indentation(body: &mut Body<'_>) {

@@ -41,7 +41,11 @@ impl RecordMap {
             _ => false,
         };
         match part {
-            PartMap::Stated(_) | PartMap::StatedAt(..) | PartMap::Named(_) | PartMap::Unknown(_) => {}
+            PartMap::Stated(_)
+            | PartMap::StatedAt(..)
+            | PartMap::Named(_)
+            | PartMap::Unknown(_)
+            | PartMap::UsageByModel(..) => {}
             PartMap::Fact(name, path, _) => {
                 let fact = events
                     .iter()

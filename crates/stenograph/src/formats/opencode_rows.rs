@@ -1,11 +1,73 @@
-//! The rows of OpenCode's tables. These are tables only.
+//! The tables of OpenCode's database, which its forks have too, and the records that their rows are. It names no agent.
 
+use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::formats::record_map::{
     CallMap, ErrorAt, InputAt, InputHas, MappedPlace, OutputHas, PartMap, RecordField, RecordMap, ResultMap, Speaks,
     TEXT, UsageMap, Words,
 };
+use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::Role;
+use crate::model::{
+    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowTable, SessionTable, UserWords, Verdict,
+};
+
+/// What all agents with these tables have in common. The name, the homes and the like are missing.
+pub(super) const INFO: FormatInfo = FormatInfo {
+    framing: Framing::Lines,
+    extension: "jsonl",
+    database: Some(DATABASE),
+    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
+    own_only: true,
+    spelling: &["table", "database.agent", "data.role", "data.type"],
+    totals: &["cost", "tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read", "tokens_cache_write"],
+    user: UserWords { flags: &["data.synthetic"], ..UserWords::NONE },
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::Field("data.state.metadata.exit")],
+        verdict_prefixes: &[
+            ("The user rejected permission to use this specific tool call", Verdict::Denied),
+            ("The user has specified a rule which prevents you from using this specific tool call", Verdict::Refused),
+        ],
+        ..CallWords::NONE
+    },
+    ..FormatInfo::BLANK
+};
+
+pub(super) const DATABASE: DatabaseTables = DatabaseTables {
+    owner: None,
+    session: SessionTable { table: "session", key: "id", title: Some("title"), updated: "time_updated" },
+    rows: &[
+        RowTable {
+            columns: &["data"],
+            below: Some(LowerTable {
+                table: "part",
+                session: "session_id",
+                upper: "message_id",
+                upper_key: "id",
+                order: &["id"],
+                columns: &["data"],
+                inherits: &[("role", "data.role"), ("model", "data.modelID")],
+            }),
+            ..RowTable::of("message", "session_id", &["time_created", "id"])
+        },
+        RowTable::of("todo", "session_id", &["position"]),
+        // The messages of a generation that is not in use yet.
+        RowTable::of("session_message", "session_id", &["id"]),
+    ],
+};
+
+/// How sure the agent whose databases have this owner is that these are its rows.
+pub(super) fn sniff(head: &Head<'_>, owner: Option<&str>) -> Sniff {
+    let objects = head.objects();
+    let Some(first) = objects.first() else { return Sniff::No };
+    let is_session = first.peek_str("table").as_deref() == Some("session")
+        && ["id", "project_id", "directory", "slug"].iter().all(|key| first.has(key));
+    let stated = first.peek_object("database").and_then(|database| database.peek_str("agent").map(String::from));
+    match is_session && stated.as_deref() == owner {
+        true => Sniff::Certain,
+        false if owner.is_none() && objects.iter().all(is_row) => Sniff::Likely,
+        false => Sniff::No,
+    }
+}
 
 pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
@@ -39,7 +101,7 @@ fn part(word: &Words<'_>) -> &'static RecordMap {
 }
 
 /// Whether an object is a row of one of the tables with messages.
-pub(super) fn is_row(object: &Object<'_>) -> bool {
+fn is_row(object: &Object<'_>) -> bool {
     matches!(object.peek_str("table").as_deref(), Some("message" | "part"))
         && ["id", "session_id", "time_created", "time_updated", "data"].iter().all(|key| object.has(key))
 }
@@ -130,9 +192,23 @@ const RESULT: ResultMap = ResultMap {
 const DETAILS: &str = "data.state.metadata";
 
 static CALLED: RecordMap = RecordMap { parts: &[CALL], ..PART };
-static DONE: RecordMap = RecordMap { parts: &[CALL, PartMap::Answer(RESULT, DETAILS)], ..PART };
-static FAILED: RecordMap =
-    RecordMap { parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT }, DETAILS)], ..PART };
+/// The row is from when the model made the call.
+const ANSWERED: RecordMap = RecordMap {
+    fields: &[
+        SESSION_ID,
+        (RecordField::Id, "id"),
+        CREATED,
+        (RecordField::Group, "message_id"),
+        (RecordField::ResultMillis, "data.state.time.end"),
+    ],
+    parts: &[CALL, PartMap::Answer(RESULT, DETAILS)],
+    ..RecordMap::NONE
+};
+static DONE: RecordMap = ANSWERED;
+static FAILED: RecordMap = RecordMap {
+    parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT }, DETAILS)],
+    ..ANSWERED
+};
 
 static RETRY: RecordMap = RecordMap { parts: &[PartMap::Failed("data.error.name", "data.error.data.message")], ..PART };
 /// The agent asks for a summary, which the next answer is.
