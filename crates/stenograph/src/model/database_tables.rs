@@ -49,6 +49,8 @@ pub struct RowTable {
     pub session: &'static str,
     /// The columns that order the rows.
     pub order: &'static [&'static str],
+    /// What a row inherits from the row of its conversation: a name, and the path in the line of that row. `null` is not inherited.
+    pub inherits: &'static [(&'static str, &'static str)],
     /// Whether every database has it. A table that came with a later version, or is gone with one, is not required.
     pub is_required: bool,
     /// The table whose rows follow each row of this one.

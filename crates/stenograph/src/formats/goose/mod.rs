@@ -19,8 +19,22 @@ static INFO: FormatInfo = FormatInfo {
     database: Some(DatabaseTables {
         session: SessionTable { table: "sessions", key: "id", title: Some("name"), updated: "updated_at" },
         rows: &[
-            RowTable { table: "messages", session: "session_id", order: &["id"], is_required: true, below: None },
-            RowTable { table: "usage_ledger", session: "session_id", order: &["id"], is_required: false, below: None },
+            RowTable {
+                table: "messages",
+                session: "session_id",
+                order: &["id"],
+                inherits: &[],
+                is_required: true,
+                below: None,
+            },
+            RowTable {
+                table: "usage_ledger",
+                session: "session_id",
+                order: &["id"],
+                inherits: &[],
+                is_required: false,
+                below: None,
+            },
         ],
     }),
     resume: Some("goose session --resume --session-id {session}"),

@@ -21,11 +21,19 @@ static INFO: FormatInfo = FormatInfo {
     database: Some(DatabaseTables {
         session: SessionTable { table: "sessions", key: "id", title: Some("title"), updated: "started_at" },
         rows: &[
-            RowTable { table: "messages", session: "session_id", order: &["id"], is_required: true, below: None },
+            RowTable {
+                table: "messages",
+                session: "session_id",
+                order: &["id"],
+                inherits: &[],
+                is_required: true,
+                below: None,
+            },
             RowTable {
                 table: "session_model_usage",
                 session: "session_id",
                 order: &["first_seen", "model", "task"],
+                inherits: &[],
                 is_required: false,
                 below: None,
             },

@@ -21,6 +21,7 @@ static INFO: FormatInfo = FormatInfo {
             table: "agent_messages",
             session: "session_id",
             order: &["id"],
+            inherits: &[],
             is_required: true,
             below: None,
         }],

@@ -6,7 +6,9 @@ use super::record_map::MappedFormat;
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, DatabaseTables, ExitCodeAt, LowerTable, RowTable, SessionTable, UserWords, Verdict};
+use crate::model::{
+    CallWords, DatabaseTables, ExitCodeAt, LowerTable, RowTable, SessionTable, UsageWords, UserWords, Verdict,
+};
 
 static INFO: FormatInfo = FormatInfo {
     name: "opencode",
@@ -34,6 +36,7 @@ static INFO: FormatInfo = FormatInfo {
         ],
         ..CallWords::NONE
     },
+    usage: UsageWords { do_forks_rename: true, ..UsageWords::NONE },
     ..FormatInfo::BLANK
 };
 
@@ -44,6 +47,7 @@ const DATABASE: DatabaseTables = DatabaseTables {
             table: "message",
             session: "session_id",
             order: &["time_created", "id"],
+            inherits: &[("parent_id", "parent_id")],
             is_required: true,
             below: Some(LowerTable {
                 table: "part",
@@ -51,12 +55,26 @@ const DATABASE: DatabaseTables = DatabaseTables {
                 upper: "message_id",
                 upper_key: "id",
                 order: &["id"],
-                inherits: &[("role", "data.role"), ("model", "data.modelID")],
+                inherits: &[("role", "data.role"), ("model", "data.modelID"), ("parent_id", "session.parent_id")],
             }),
         },
-        RowTable { table: "todo", session: "session_id", order: &["position"], is_required: false, below: None },
+        RowTable {
+            table: "todo",
+            session: "session_id",
+            order: &["position"],
+            inherits: &[("parent_id", "parent_id")],
+            is_required: false,
+            below: None,
+        },
         // The messages of a generation that is not in use yet.
-        RowTable { table: "session_message", session: "session_id", order: &["id"], is_required: false, below: None },
+        RowTable {
+            table: "session_message",
+            session: "session_id",
+            order: &["id"],
+            inherits: &[("parent_id", "parent_id")],
+            is_required: false,
+            below: None,
+        },
     ],
 };
 

@@ -45,11 +45,14 @@ pub(super) fn is_row(object: &Object<'_>) -> bool {
 }
 
 const SESSION_ID: (RecordField, &str) = (RecordField::Session, "session_id");
+/// The session of a sub-agent has a parent.
+const OUTER: (RecordField, &str) = (RecordField::OuterSession, "session.parent_id");
 const CREATED: (RecordField, &str) = (RecordField::Millis, "time_created");
 
 static SESSION: RecordMap = RecordMap {
     fields: &[
         (RecordField::Session, "id"),
+        (RecordField::OuterSession, "parent_id"),
         CREATED,
         (RecordField::Cwd, "directory"),
         (RecordField::Version, "version"),
@@ -60,7 +63,7 @@ static SESSION: RecordMap = RecordMap {
 };
 
 static QUESTION: RecordMap = RecordMap {
-    fields: &[SESSION_ID, CREATED, (RecordField::Group, "id")],
+    fields: &[SESSION_ID, OUTER, CREATED, (RecordField::Group, "id")],
     parts: &[PartMap::Stated("message")],
     ..RecordMap::NONE
 };
@@ -69,6 +72,7 @@ static QUESTION: RecordMap = RecordMap {
 const CALLED_MODEL: RecordMap = RecordMap {
     fields: &[
         SESSION_ID,
+        OUTER,
         CREATED,
         (RecordField::Group, "id"),
         (RecordField::Model, "data.modelID"),
@@ -94,16 +98,22 @@ static FAILED_ANSWER: RecordMap =
     RecordMap { parts: &[PartMap::Stated("answer"), PartMap::Failed("", "data.error.data.message")], ..CALLED_MODEL };
 
 static TODO: RecordMap =
-    RecordMap { fields: &[SESSION_ID, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
+    RecordMap { fields: &[SESSION_ID, OUTER, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
 
 static UNKNOWN: RecordMap = RecordMap {
-    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED],
+    fields: &[SESSION_ID, OUTER, (RecordField::Id, "id"), CREATED],
     parts: &[PartMap::Unknown("table")],
     ..RecordMap::NONE
 };
 
 const PART: RecordMap = RecordMap {
-    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED, (RecordField::Group, "message_id")],
+    fields: &[
+        SESSION_ID,
+        (RecordField::OuterSession, "message.parent_id"),
+        (RecordField::Id, "id"),
+        CREATED,
+        (RecordField::Group, "message_id"),
+    ],
     ..RecordMap::NONE
 };
 
