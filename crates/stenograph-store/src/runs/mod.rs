@@ -108,8 +108,10 @@ pub fn look_for_processes(runs: &mut [RunLook], seen: RunsSeen) {
         if !run.needs_process() {
             continue;
         }
-        let is_seen = processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd);
-        let can_tell = processes.are_visible() && is_newest && !program.is_empty() && !cwd.is_empty();
+        let runs_here = processes.run_in(program, &cwd);
+        let is_seen = processes.have_open(run.file) || is_newest && runs_here;
+        // If the program does not run there at all, it works on none of its sessions.
+        let can_tell = processes.are_visible() && (is_newest || !runs_here) && !program.is_empty() && !cwd.is_empty();
         run.set_process((is_seen || can_tell).then_some(is_seen));
     }
 }
