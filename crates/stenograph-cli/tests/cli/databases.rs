@@ -51,6 +51,19 @@ fn say(connection: &Connection, session: &str, number: &str, role: &str, tokens:
 }
 
 #[test]
+fn a_conversation_moves_to_another_agent() {
+    let (folder, _agent) = home();
+    fs::create_dir_all(folder.path("work")).unwrap();
+    folder.run("index").ends(0);
+    let total = || folder.run("usage --json").ends(0).json().remove(0)["total"].clone();
+    let before = total();
+    folder.run(&format!("move {ONE} --to codex --cwd work")).ends(0).talks("opencode to codex");
+    folder.run("index").ends(0);
+    assert_eq!(total(), before);
+    folder.run("list --tree").ends(0).says("moved from it");
+}
+
+#[test]
 fn every_conversation_of_a_database_is_a_session() {
     let (folder, _agent) = home();
     folder.run("index").ends(0).talks("2 new");
