@@ -283,6 +283,14 @@ impl LedgerBuilder {
             }
         }
         for entry in moved {
+            // Calls that a fork copied under new ids reveal its original.
+            let known = self.by_key.index(entry.row.key, &self.entries).and_then(|index| self.entries.get(index));
+            if let (Some(copy), Some(original)) = (entry.row.session, known.and_then(|known| known.row.session))
+                && entry.row.kind == RowKind::Replayed
+                && copy != original
+            {
+                self.originals.entry(copy).or_insert(original);
+            }
             self.merge(entry);
         }
     }

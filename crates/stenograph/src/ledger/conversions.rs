@@ -143,13 +143,17 @@ fn of_several_writers<'s>(
     original_of: &dyn Fn(Name) -> Option<Name>,
 ) -> HashMap<Connection, Vec<usize>> {
     let adopted = sessions_of_unnamed(entries, source_of);
+    // A session, its copies and its forks are connected as one.
+    let root = |session: Name| {
+        let above = std::iter::successors(Some(session), |copy| original_of(*copy));
+        above.take(ORIGINALS_MAX).last().unwrap_or(session)
+    };
     let connections = |entry: &LedgerEntry, source: &EntrySource<'_>| {
-        let session = entry.row.session;
-        let adopted = adopted.get(&entry.source).copied().filter(|adopted| Some(*adopted) != session);
+        let session = entry.row.session.map(root);
+        let adopted = adopted.get(&entry.source).copied().map(root).filter(|adopted| Some(*adopted) != session);
+        let original = source.copied_from.map(root).filter(|original| ![session, adopted].contains(&Some(*original)));
         let recording = source.recording.map(|(recording, _)| Connection::Recording(recording));
-        let originals = std::iter::successors(source.copied_from, |copy| original_of(*copy)).take(ORIGINALS_MAX);
-        let originals = originals.filter(move |original| ![session, adopted].contains(&Some(*original)));
-        let sessions = session.into_iter().chain(adopted).chain(originals);
+        let sessions = session.into_iter().chain(adopted).chain(original);
         sessions.map(Connection::Session).chain(recording)
     };
     let (mut writers, mut several) = (HashMap::new(), HashSet::new());
