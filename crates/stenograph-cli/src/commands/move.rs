@@ -3,6 +3,7 @@
 
 mod report;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use stenograph::convert::{self, Carry, ConversionMethod, NewSession, Outcome, Reopen as _};
@@ -333,12 +334,14 @@ fn back(
         refuse_running(&path, to)?;
     }
     let edit = FileEdit::begin(&path)?;
-    let mut original = Source::open(&path, Passes::Once)?;
+    let mut original = Source::open(&path, Passes::Many)?;
     if original.is_compressed() {
         return Err(CommandError::new(format!("{}: cannot append to a compressed file", path.display()))
             .hint("decompress it first"));
     }
-    let versions = Versions::compare(&mut *original.open()?, &mut *result.open()?)?;
+    // The embedded source of a fork has the records before it too.
+    let mut whole = history::joined(Source::open(&path, Passes::Many)?, to, &request.place.home().places())?;
+    let versions = Versions::compare(&mut *whole.open()?, &mut *result.open()?)?;
     moved.kind = match versions {
         Versions::Same | Versions::Behind => MoveKind::Unchanged,
         Versions::Continued => MoveKind::Appended,
@@ -348,7 +351,11 @@ fn back(
     match (moved.kind, request.effect) {
         (MoveKind::Appended, Effect::Write) => {
             let mut out = edit.output()?;
-            std::io::copy(&mut *result.open()?, &mut out)?;
+            std::io::copy(&mut *original.open()?, &mut out)?;
+            let mut restored = result.open()?;
+            std::io::copy(&mut restored.by_ref().take(whole.length().unwrap_or(0)), &mut std::io::sink())?;
+            std::io::copy(&mut restored, &mut out)?;
+            drop(restored);
             moved.undo = edit.finish(out, EditCommand::Move)?;
         }
         (MoveKind::Forked, _) => {

@@ -156,6 +156,9 @@ impl SessionArgs {
             // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
             Ok(Err(error)) if error.problem == Problem::IndexMissing => {
+                if let Some(path) = name.to_str().and_then(|name| self.new_file(name)) {
+                    return Ok(ResolvedName::File(path));
+                }
                 let text = format!("{}: no such file or folder, and no sessions are indexed yet", name.display());
                 return Err(
                     CommandError::new(text).hint("check the spelling, or run steno index to find sessions by id")

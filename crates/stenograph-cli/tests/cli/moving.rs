@@ -90,6 +90,26 @@ fn codex_turn(number: u32) -> String {
     .concat()
 }
 
+/// A turn as Claude Code appends it to this session: every record of its answer states its usage.
+fn claude_turn(folder: &Folder, session: &str, file: &str) -> String {
+    let [one, two, three] = [1, 2, 3].map(|number| format!("3e9a0000-6b1d-4f8e-8a39-c2d7e5f0a1f{number}"));
+    let record = |kind: &str, uuid: &str, parent: &Value, message: &str| {
+        format!(
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"userType\":\"external\",\"cwd\":\"{}\",\"sessionId\":\"{session}\",\"version\":\"2.1.0\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":\"{uuid}\",\"timestamp\":\"2026-03-02T12:00:00.000Z\"}}\n",
+            work(folder)
+        )
+    };
+    let answer = |text: &str| {
+        format!(
+            r#"{{"id":"msg_new","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":31,"output_tokens":5}}}}"#
+        )
+    };
+    let last = last_id(&fs::read_to_string(file).unwrap());
+    record("user", &one, &last, r#"{"role":"user","content":"And the reeds?"}"#)
+        + &record("assistant", &two, &Value::from(one.as_str()), &answer("Listen."))
+        + &record("assistant", &three, &Value::from(two.as_str()), &answer("They rustle."))
+}
+
 fn append(path: &Path, text: &str) {
     let before = fs::read_to_string(path).unwrap();
     fs::write(path, before + text).unwrap();
@@ -314,26 +334,7 @@ fn a_session_of_another_agent_moves_to_claude_code_and_back() {
     let (copy, id) = (text(&json["path"]).to_owned(), text(&json["session"]).to_owned());
     assert!(copy.ends_with(&format!("/.claude/projects/{}/{id}.jsonl", slug(&work(&folder)))), "{copy}");
     assert_eq!(&id[14..15], "4");
-    let there = fs::read_to_string(&copy).unwrap();
-    let last: Value =
-        serde_json::from_str(there.lines().rev().find(|line| line.contains("\"uuid\"")).unwrap()).unwrap();
-    let record = |kind: &str, uuid: &str, parent: &Value, message: &str| {
-        format!(
-            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"userType\":\"external\",\"cwd\":\"{}\",\"sessionId\":\"{id}\",\"version\":\"2.1.0\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":\"{uuid}\",\"timestamp\":\"2026-03-02T12:00:00.000Z\"}}\n",
-            work(&folder)
-        )
-    };
-    let [one, two, three] = [1, 2, 3].map(|number| format!("3e9a0000-6b1d-4f8e-8a39-c2d7e5f0a1f{number}"));
-    // Every record of a response states its usage.
-    let answer = |text: &str| {
-        format!(
-            r#"{{"id":"msg_new","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":31,"output_tokens":5}}}}"#
-        )
-    };
-    let turn = record("user", &one, &last["uuid"], r#"{"role":"user","content":"And the reeds?"}"#)
-        + &record("assistant", &two, &Value::from(one.as_str()), &answer("Listen."))
-        + &record("assistant", &three, &Value::from(two.as_str()), &answer("They rustle."));
-    append(Path::new(&copy), &turn);
+    append(Path::new(&copy), &claude_turn(&folder, &id, &copy));
     let json = moved(&folder, &format!("{copy} --to codex"));
     assert_eq!((text(&json["result"]), text(&json["session"])), ("appended", SESSION));
     let after = String::from_utf8(folder.read(&source)).unwrap();
@@ -413,6 +414,15 @@ fn what_a_fork_lacks_moves_with_it() {
     });
     assert!(there.contains(&first.unwrap()) && there.contains("Question 9?") && !there.contains("Question 7?"));
     assert_eq!(usage(&folder), before);
+    // Back there, the fork still has only its own records.
+    let (copy, id) = (text(&json["path"]).to_owned(), text(&json["session"]).to_owned());
+    append(Path::new(&copy), &claude_turn(&folder, &id, &copy));
+    let was = String::from_utf8(folder.read(&fork)).unwrap();
+    let json = moved(&folder, &format!("{copy} --to codex"));
+    assert_eq!((text(&json["result"]), text(&json["session"])), ("appended", FORK));
+    let now = String::from_utf8(folder.read(&fork)).unwrap();
+    let new = now.strip_prefix(&was).unwrap();
+    assert!(new.contains("They rustle.") && !new.contains("Question 9?"), "{new}");
 }
 
 #[test]
