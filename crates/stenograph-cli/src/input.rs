@@ -5,12 +5,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
+use stenograph::carry::Carried;
 use stenograph::convert::Reopen;
+use stenograph::evidence::HistoryBase;
 use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Outline, Span};
 use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, path_hints};
 use stenograph_store::folder::{self, RecordingParts};
+use stenograph_store::history;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::replaced_files;
@@ -19,7 +22,7 @@ use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Passes, Place, Problem, Source, Spool, SpooledInput, read, working_folder};
 
 use crate::error::CommandError;
-use crate::output::{Output, counted};
+use crate::output::{Output, counted, harmless_line};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, SessionArgs};
 
@@ -67,8 +70,17 @@ pub fn open_named(
     output: &mut Output<'_>,
 ) -> Result<TranscriptInput, CommandError> {
     match place.resolve(name)? {
-        ResolvedName::File(path) => open(&path, from, passes),
+        ResolvedName::File(path) => {
+            let parts = Some(&path).filter(|path| path.is_dir()).and_then(|path| folder::parts(path));
+            match parts.map(|parts| parts.joined()).transpose()?.flatten() {
+                Some(source) => from_source(source, from),
+                None => open(&path, from, passes),
+            }
+        }
         ResolvedName::Session(session) => {
+            if let Some(source) = session.parts().map(|parts| parts.joined()).transpose()?.flatten() {
+                return Ok(TranscriptInput { source, format: format_of(&session.source, from)? });
+            }
             let others = session.other_files().count() as u64;
             if others > 0 {
                 let (path, others) = (session.source.path.display(), counted(others, "other file"));
@@ -234,6 +246,34 @@ impl MaybeFile for Spool {
     fn path(&self) -> Option<&Path> {
         None
     }
+}
+
+/// Says which session has the records before those of a fork, which its own file does not have.
+pub fn say_history(input: &TranscriptInput, output: &mut Output<'_>) {
+    if let Some(HistoryBase { session, .. }) = history::base(&input.source, input.format) {
+        let session = harmless_line(&session);
+        output.say(&format!("note: the records before the fork are in the session {session}, not in this file"));
+    }
+}
+
+/// The format of the source that a file embeds, if it embeds one.
+pub fn embedded_format(format: &'static dyn Format, source: &mut Source) -> Result<Option<String>, CommandError> {
+    struct Embedded(Option<String>);
+    impl Sink for Embedded {
+        fn event(&mut self, event: &Event<'_>) {
+            let of = || Some(Carried::parse(event.carried.as_deref()?)?.of);
+            self.0 = self.0.take().or_else(of);
+        }
+    }
+    let mut found = Embedded(None);
+    read::source(
+        source,
+        format,
+        &mut found,
+        |_| {},
+        |found| if found.0.is_some() { Flow::Stop } else { Flow::Continue },
+    )?;
+    Ok(found.0)
 }
 
 /// What the first records of a source state about its session, up to its id and its folder.

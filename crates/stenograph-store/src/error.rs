@@ -134,6 +134,9 @@ pub enum Problem {
     /// A database has no conversation of this name.
     #[error("the database has no conversation of that name")]
     NoSuchConversation,
+    /// A fork has only its new records, and those before it are nowhere.
+    #[error("the session with the records before the fork is missing or damaged")]
+    HistoryMissing,
     /// A database has no conversations.
     #[error("the database has no conversations yet")]
     NoConversations,
@@ -378,6 +381,9 @@ impl Error {
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal next to it is complete: read it with steno show",
             Problem::NoSuchConversation => "list the conversations with steno show DATABASE",
+            Problem::HistoryMissing => {
+                "restore that session first; steno convert converts only the records of the fork"
+            }
             Problem::NoConversations => "the agent may still write to it; try again later",
             Problem::Conversations { .. } => "name one of them: DATABASE#CONVERSATION",
             Problem::InDatabase => "write the result to a new file with -o FILE",
@@ -455,7 +461,8 @@ impl Error {
                 | Problem::Corrupt(_)
                 | Problem::Damaged
                 | Problem::DatabaseDamaged
-                | Problem::IndexDamaged,
+                | Problem::IndexDamaged
+                | Problem::HistoryMissing,
             ) => format!("{}: {source}", self.problem),
             (_, problem) => problem.to_string(),
         }

@@ -5,6 +5,7 @@ mod numbers;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::files::{Disk, FileMode, Files, create_folder_durably, folder_of};
 use crate::identity::is_same;
 use crate::journal::{self, Recording};
 use crate::layouts::{LAYOUTS, openhands};
-use crate::output::NewFile;
+use crate::output::{NewFile, Spool};
 use crate::recover;
 use crate::redaction::redact_into;
 use crate::session_files::journals_of;
@@ -34,8 +35,18 @@ pub struct RecordingParts {
     files: Vec<PathBuf>,
     /// Their format, if the layout determines it.
     format: Option<&'static dyn Format>,
+    form: PartsForm,
     /// The private folder of redacted copies, which lives as long as they are read.
     _copies: Option<tempfile::TempDir>,
+}
+
+/// How the files form the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartsForm {
+    /// Each file has the next records: joined, they are one source.
+    Consecutive,
+    /// Several files may state the same event.
+    Overlapping,
 }
 
 /// The files that make up the recording at this path: those of a folder that some layout knows, or a file and its journal.
@@ -43,11 +54,11 @@ pub struct RecordingParts {
 pub fn parts(path: &Path) -> Option<RecordingParts> {
     if path.is_dir() {
         if let Some(files) = openhands::files_to_read(path, &Disk) {
-            return Some(RecordingParts { files, format: None, _copies: None });
+            return Some(RecordingParts { files, format: None, form: PartsForm::Consecutive, _copies: None });
         }
         return LAYOUTS.iter().find_map(|layout| {
             let files = layout.files_to_read(path, &Disk).filter(|found| !found.is_empty())?;
-            Some(RecordingParts { files, format: layout.format(), _copies: None })
+            Some(RecordingParts { files, format: layout.format(), form: PartsForm::Overlapping, _copies: None })
         });
     }
     if !path.is_file() || recover::is_journal_name(path) {
@@ -55,7 +66,8 @@ pub fn parts(path: &Path) -> Option<RecordingParts> {
     }
     let journal = journals_of(path).into_iter().find(|journal| journal.is_file())?;
     if journal == recover::journal_path(path) {
-        return Some(RecordingParts { files: vec![path.to_owned(), journal], format: None, _copies: None });
+        let files = vec![path.to_owned(), journal];
+        return Some(RecordingParts { files, format: None, form: PartsForm::Overlapping, _copies: None });
     }
     let folder = Some(folder_of(&journal)).filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_read_from_journal = || LAYOUTS.iter().any(|layout| layout.is_read_from_journal(path));
@@ -120,7 +132,22 @@ impl RecordingParts {
             out.commit()?;
             files.push(copy);
         }
-        Ok((RecordingParts { files, format: self.format, _copies: Some(folder) }, report))
+        Ok((RecordingParts { files, format: self.format, form: self.form, _copies: Some(folder) }, report))
+    }
+
+    /// The files as one source, at the place of the last one; `None` if they are not simply consecutive.
+    pub fn joined(&self) -> Result<Option<Source>, Error> {
+        let Some(last) = self.files.last().filter(|_| self.form == PartsForm::Consecutive) else { return Ok(None) };
+        let place = Place::Path(last.clone());
+        let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
+        let mut joined = Spool::new()?;
+        for path in &self.files {
+            let mut source = Source::open(path, Passes::Once)?;
+            io::copy(&mut source.pass()?, &mut joined).map_err(unreadable)?;
+            // The last record of a file need not end with a newline.
+            joined.write_all(b"\n").map_err(unreadable)?;
+        }
+        Source::of_content(last, joined).map(Some)
     }
 
     /// Those that are among these paths; `None` if there are none.
@@ -496,8 +523,11 @@ mod tests {
         std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
         std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
         let mut found = Collected::default();
-        let numbers =
-            read_numbered(&RecordingParts { files: paths.to_vec(), format: None, _copies: None }, &mut found).unwrap();
+        let numbers = read_numbered(
+            &RecordingParts { files: paths.to_vec(), format: None, form: PartsForm::Overlapping, _copies: None },
+            &mut found,
+        )
+        .unwrap();
         let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
         assert_eq!(ids, ["1", "2", "2", "1", "3"]);
         let number = |path: usize, event| numbers.of(&paths[path], event);

@@ -7,6 +7,7 @@ use std::path::Path;
 use stenograph::format::{Format, Wanted};
 use stenograph::model::Event;
 use stenograph::read::{Reading, Sink};
+use stenograph::time::Time;
 
 /// Whether a session name is globally unique: long, with digits, such as a UUID.
 pub(crate) fn is_unique(name: &str) -> bool {
@@ -30,6 +31,19 @@ pub(crate) fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String>
     stated.0
 }
 
+/// The time of the first record that states one.
+pub(crate) fn first_time(format: &dyn Format, head: &[u8]) -> Option<Time<'static>> {
+    let mut stated = StatedTime(None);
+    read_head(format, head, &mut stated, |stated| stated.0.is_some());
+    stated.0
+}
+
+/// The name of a session whose source and place state none: the name of its file without extensions.
+pub(crate) fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.trim_start_matches('.').split('.').next().unwrap_or_default().to_owned()
+}
+
 /// Reads the first records of a source until `is_enough`.
 pub(crate) fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_enough: impl Fn(&S) -> bool) {
     const PIECE_SIZE: usize = 4 << 10;
@@ -49,6 +63,15 @@ struct StatedSession(Option<String>);
 impl Sink for StatedSession {
     fn event(&mut self, event: &Event<'_>) {
         self.0 = self.0.take().or_else(|| event.session.as_deref().map(str::to_owned));
+    }
+}
+
+/// Takes the first time that an event states.
+struct StatedTime(Option<Time<'static>>);
+
+impl Sink for StatedTime {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0 = self.0.take().or_else(|| event.time.clone().map(Time::into_owned));
     }
 }
 

@@ -28,6 +28,7 @@ pub mod files;
 mod fingerprint;
 pub mod folder;
 pub mod follow;
+pub mod history;
 pub mod hits;
 mod identity;
 pub mod index;

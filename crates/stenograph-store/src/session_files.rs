@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
 
+use crate::discover::path_hints;
 use crate::files::folder_of;
 use crate::folder::{self, RecordingParts};
+use crate::identity::stem;
 use crate::index::catalogue::{SourceId, SourceRow};
 use crate::journal::RecordingHeader;
 use crate::layouts;
@@ -54,6 +56,12 @@ pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
     const FOLDERS_MAX: usize = 3;
     let folders = document.ancestors().skip(1).take(FOLDERS_MAX).map(|folder| folder.join(FOLDER_JOURNAL));
     std::iter::once(recover::journal_path(document)).chain(folders).collect()
+}
+
+/// The name of the session that a path suggests.
+pub fn suggested_name(path: &Path) -> Option<String> {
+    let named = path_hints(path).session.or_else(|| recording_name(path));
+    Some(named.unwrap_or_else(|| stem(path))).filter(|name| !name.is_empty())
 }
 
 /// The name of the recording that fills the folder of this file: the name of the folder. `None` for a file that is not part of
@@ -163,10 +171,9 @@ fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-/// Whether `copy`, which has the same session id, is a conversion of `one` without later events: a conversation that another
-/// agent continues is separate work. Formats state the beginning of a session in different records, so the times need not be
-/// equal.
-pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
+/// Whether a copy begins like this source. Formats state the beginning of a session in different records, so the times need not
+/// be equal.
+pub(crate) fn is_begun_by(copy: &SourceRow, one: &SourceRow) -> bool {
     const APART_MAX_MS: u64 = 60_000;
     let is_near = match (one.summary.header.started_ms, copy.summary.header.started_ms) {
         (Some(one), Some(copy)) => one.abs_diff(copy) <= APART_MAX_MS,
@@ -174,7 +181,13 @@ pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
     };
     let asks_the_same =
         one.summary.header.query.is_some() && one.summary.header.query == copy.summary.header.query && is_near;
-    (begins_alike(one, copy) || asks_the_same) && copy.summary.header.ended_ms <= one.summary.header.ended_ms
+    begins_alike(one, copy) || asks_the_same
+}
+
+/// Whether `copy`, which has the same session id, is a conversion of `one` without later events: a conversation that another
+/// agent continues is separate work.
+pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
+    is_begun_by(copy, one) && copy.summary.header.ended_ms <= one.summary.header.ended_ms
 }
 
 /// The files that form a conversation together with this source, in reading order: the documents of a recording and its

@@ -135,6 +135,14 @@ impl Source {
         Source::of_file(place, spool.into_file()?, length, None)
     }
 
+    /// These bytes as the content of a file.
+    pub fn of_content(path: &Path, content: Spool) -> Result<Source, Error> {
+        let place = Place::Path(path.to_owned());
+        let file = content.into_file()?;
+        let length = file.metadata().map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?.len();
+        Source::of_file(place, file, length, None)
+    }
+
     /// The same source with other bytes.
     pub(crate) fn with_content(self, content: Spool) -> Result<Source, Error> {
         let Source { place, identity, mode, .. } = self;

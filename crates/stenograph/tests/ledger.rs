@@ -79,8 +79,14 @@ impl Source {
 
     fn usage_of(&self, events: &[Event<'static>], detail: CallDetail, state: CountingState) -> SourceUsage {
         let mut counting = CallCounter::resumed(self.format.info().agent, detail, state);
+        self.begin(&mut counting);
         events.iter().for_each(|event| counting.add(event));
         counting.finish()
+    }
+
+    fn begin(&self, counting: &mut CallCounter) {
+        let first = self.events.iter().find_map(|event| event.time.as_ref());
+        first.into_iter().for_each(|time| counting.begin(time));
     }
 
     /// The session that the name of the file implies.
@@ -280,6 +286,7 @@ fn usage_alone(folder: &Path) -> Result<(), Failed> {
     for size in [1, 7, 1 << 20] {
         let parts = sources.iter().map(|source| {
             let mut counting = CallCounter::new(source.format.info().agent, CallDetail::Numbers);
+            source.begin(&mut counting);
             let mut reading = read::Reading::new(source.format, stenograph::format::Wanted::Usage);
             source.bytes.chunks(size).for_each(|chunk| reading.feed(chunk, &mut counting));
             reading.end(&mut counting);

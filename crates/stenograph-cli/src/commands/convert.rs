@@ -74,6 +74,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     options.output.must_not_fill_terminal(output)?;
     let mut input = input::open_named(&options.place, &options.input, options.from.as_deref(), Passes::Many, output)?;
+    input::say_history(&input, output);
     let redaction = match options.redact.is_given() {
         true => {
             let mut redaction = Redaction::new(&options.place)?;

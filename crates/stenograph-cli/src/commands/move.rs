@@ -3,6 +3,7 @@
 
 mod report;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use stenograph::convert::{self, Carry, ConversionMethod, NewSession, Outcome, Reopen as _};
@@ -13,6 +14,7 @@ use stenograph::model::{FormatInfo, Outline, Placement};
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::Stat;
 use stenograph_store::edit::FileEdit;
+use stenograph_store::history;
 use stenograph_store::index::SavedStatuses;
 use stenograph_store::placement::{PlacedSession, SessionPlace, Unplaceable, Versions, find_session, new_session_id};
 use stenograph_store::runs::{Look, RunsSeen, look_for_processes};
@@ -76,7 +78,8 @@ pub struct Options {
 
 /// A move to another agent.
 pub struct MoveRequest<'r> {
-    agent: &'r str,
+    /// The agent; `None` if the session only follows its folder.
+    agent: Option<&'r str>,
     session: &'r str,
     place: &'r SessionArgs,
     cwd: Option<&'r Path>,
@@ -102,7 +105,7 @@ enum Effect {
 impl<'r> MoveRequest<'r> {
     pub fn to(agent: &'r str, session: &'r str, place: &'r SessionArgs) -> MoveRequest<'r> {
         let (running, effect) = (RunningSession::Refused, Effect::Write);
-        MoveRequest { agent, session, place, cwd: None, from: None, running, effect }
+        MoveRequest { agent: Some(agent), session, place, cwd: None, from: None, running, effect }
     }
 }
 
@@ -110,16 +113,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let running = if options.force { RunningSession::Moved } else { RunningSession::Refused };
     let effect = if options.dry_run { Effect::Print } else { Effect::Write };
     let (session, from, cwd) = (options.session.as_str(), options.from.as_deref(), options.cwd.as_deref());
-    let request = MoveRequest {
-        agent: options.to.as_deref().unwrap_or_default(),
-        session,
-        place: &options.place,
-        cwd,
-        from,
-        running,
-        effect,
-    };
-    let moved = match (&options.to, cwd) {
+    let request =
+        MoveRequest { agent: options.to.as_deref(), session, place: &options.place, cwd, from, running, effect };
+    let moved = match (request.agent, cwd) {
         (None, Some(folder)) => to_folder(&request, folder, output)?,
         _ => to_agent(&request, output)?,
     };
@@ -139,6 +135,9 @@ impl MovedSource {
             input::open_named(request.place, Path::new(request.session), request.from, Passes::Many, output)?;
         if let (Place::Path(path), RunningSession::Refused) = (input.source.place(), request.running) {
             refuse_running(path, input.format)?;
+        }
+        if request.agent.is_some() {
+            input.source = history::joined(input.source, input.format, &request.place.home().places())?;
         }
         let outline = input::stated_session(input.format, &mut input.source)?;
         Ok(MovedSource { input, outline })
@@ -204,6 +203,21 @@ fn target(agent: &str) -> Result<(&'static dyn Format, &'static Placement), Comm
     })
 }
 
+/// The error for a session that came from an agent to which nothing can be moved.
+fn one_way(request: &MoveRequest<'_>, agent: &str, output: &mut Output<'_>) -> Option<CommandError> {
+    let mut input =
+        input::open_named(request.place, Path::new(request.session), request.from, Passes::Many, output).ok()?;
+    let origin = input::embedded_format(input.format, &mut input.source).ok()??;
+    let info = FORMATS.iter().map(|format| format.info()).find(|info| info.name == origin)?;
+    let is_origin = info.agent.eq_ignore_ascii_case(agent) || info.name.eq_ignore_ascii_case(agent);
+    let what = format!("{}: steno cannot write new turns for {}", request.session, info.agent);
+    let hint = format!(
+        "the original session is unchanged; steno convert {} --to {} -o FILE restores it as it was when it moved",
+        request.session, info.name
+    );
+    is_origin.then(|| CommandError::new(what).hint(hint))
+}
+
 /// The agents that resume sessions which steno writes.
 fn target_agents() -> Vec<&'static str> {
     let targets = FORMATS.iter().map(|format| format.info()).filter(|info| info.placement.is_some());
@@ -212,7 +226,11 @@ fn target_agents() -> Vec<&'static str> {
 
 /// Moves a session to another agent.
 pub fn to_agent(request: &MoveRequest<'_>, output: &mut Output<'_>) -> Result<Moved, CommandError> {
-    let (to, placement) = target(request.agent)?;
+    let agent = request.agent.unwrap_or_default();
+    let (to, placement) = match target(agent) {
+        Ok(target) => target,
+        Err(error) => return Err(one_way(request, agent, output).unwrap_or(error)),
+    };
     let mut source = MovedSource::open(request, output)?;
     if source.agent() == to.info().agent {
         let hint =
@@ -226,7 +244,8 @@ pub fn to_agent(request: &MoveRequest<'_>, output: &mut Output<'_>) -> Result<Mo
     let folder = source.folder(request);
     let change = request.cwd.and(folder.as_ref().ok()).cloned();
     let change = change.map(|to| FolderChange { from: source.outline.header.cwd.clone(), to });
-    let new = NewSession { id: id.clone(), folder: change };
+    let original = request.place.session_name(source.input.source.place())?;
+    let new = NewSession { id: id.clone(), folder: change, original };
     let mut result = Spool::new()?;
     let (from, carry) = (source.input.format, Carry::Embed);
     let outcome = convert::convert_as(from, &mut source.input.source, to, &mut result, carry, Some(&new));
@@ -315,12 +334,14 @@ fn back(
         refuse_running(&path, to)?;
     }
     let edit = FileEdit::begin(&path)?;
-    let mut original = Source::open(&path, Passes::Once)?;
+    let mut original = Source::open(&path, Passes::Many)?;
     if original.is_compressed() {
         return Err(CommandError::new(format!("{}: cannot append to a compressed file", path.display()))
             .hint("decompress it first"));
     }
-    let versions = Versions::compare(&mut *original.open()?, &mut *result.open()?)?;
+    // The embedded source of a fork has the records before it too.
+    let mut whole = history::joined(Source::open(&path, Passes::Many)?, to, &request.place.home().places())?;
+    let versions = Versions::compare(&mut *whole.open()?, &mut *result.open()?)?;
     moved.kind = match versions {
         Versions::Same | Versions::Behind => MoveKind::Unchanged,
         Versions::Continued => MoveKind::Appended,
@@ -330,7 +351,11 @@ fn back(
     match (moved.kind, request.effect) {
         (MoveKind::Appended, Effect::Write) => {
             let mut out = edit.output()?;
-            std::io::copy(&mut *result.open()?, &mut out)?;
+            std::io::copy(&mut *original.open()?, &mut out)?;
+            let mut restored = result.open()?;
+            std::io::copy(&mut restored.by_ref().take(whole.length().unwrap_or(0)), &mut std::io::sink())?;
+            std::io::copy(&mut restored, &mut out)?;
+            drop(restored);
             moved.undo = edit.finish(out, EditCommand::Move)?;
         }
         (MoveKind::Forked, _) => {

@@ -164,7 +164,10 @@ fn resumable(options: &Options) -> Result<Resumable, CommandError> {
     match options.place.session(&options.session) {
         Ok(resolved) => in_index(resolved, &options.place),
         Err(_) if path == Path::new("-") || path.is_file() || databases::is_conversation(path) => in_file(path),
-        Err(error) => Err(error),
+        Err(error) => match options.place.new_file(&options.session) {
+            Some(path) => in_file(&path),
+            None => Err(error),
+        },
     }
 }
 

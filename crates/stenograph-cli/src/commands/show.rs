@@ -195,6 +195,9 @@ fn show(
     if form == ShowForm::View {
         output.page();
     }
+    if let ShowSource::Input(input) | ShowSource::At(input, _) = &from {
+        input::say_history(input, output);
+    }
     if let (Some(most), ShowSource::Input(input)) = (options.last, &from)
         && let Some(events) = last::events(options, form, most, input, &options.drawer(output))?
     {

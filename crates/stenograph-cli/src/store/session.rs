@@ -4,14 +4,15 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::Problem;
 use stenograph_store::databases;
+use stenograph_store::discover::discover;
 use stenograph_store::folder::RecordingParts;
 use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 use stenograph_store::session_files;
 use stenograph_store::sessions::{SessionOrder, ShortNames, matches_session};
+use stenograph_store::{Place, Problem};
 
 use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
@@ -119,6 +120,16 @@ impl StoreArgs {
         SessionArgs::from(self).session(name)
     }
 
+    /// The name of the session at this place: the one that the index knows, or else the one that the path suggests.
+    pub fn session_name(&self, place: &Place) -> Result<Option<String>, CommandError> {
+        let Place::Path(path) = place else { return Ok(None) };
+        let known = match self.known(path) {
+            Some((store, row)) => store.catalogue()?.session(row.session)?,
+            None => None,
+        };
+        Ok(known.map(|session| session.name).or_else(|| session_files::suggested_name(path)))
+    }
+
     /// The source at a path, if the index knows it.
     pub fn known(&self, path: &Path) -> Option<(Store, SourceRow)> {
         let store = self.store().ok()?;
@@ -145,6 +156,9 @@ impl SessionArgs {
             // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
             Ok(Err(error)) if error.problem == Problem::IndexMissing => {
+                if let Some(path) = name.to_str().and_then(|name| self.new_file(name)) {
+                    return Ok(ResolvedName::File(path));
+                }
                 let text = format!("{}: no such file or folder, and no sessions are indexed yet", name.display());
                 return Err(
                     CommandError::new(text).hint("check the spelling, or run steno index to find sessions by id")
@@ -156,8 +170,22 @@ impl SessionArgs {
         match self.resolve_session(&catalogue, name)? {
             Some(resolve_session) => Ok(ResolvedName::Session(Box::new(resolve_session))),
             None if is_path(name) => file(),
-            None => Err(self.unknown(&name.display().to_string())),
+            None => match name.to_str().and_then(|name| self.new_file(name)) {
+                Some(path) => Ok(ResolvedName::File(path)),
+                None => Err(self.unknown(&name.display().to_string())),
+            },
         }
+    }
+
+    /// The file of a session that the index does not know yet, by its complete id.
+    pub fn new_file(&self, id: &str) -> Option<PathBuf> {
+        let mut found = None;
+        discover(&self.home().places(), &mut |file| {
+            if file.hints.session.as_deref() == Some(id) && file.hints.thread.is_none() && found.is_none() {
+                found = Some(file.path);
+            }
+        });
+        found.filter(|_| self.project.is_none())
     }
 
     fn unknown(&self, name: &str) -> CommandError {

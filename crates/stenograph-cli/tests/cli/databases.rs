@@ -51,6 +51,38 @@ fn say(connection: &Connection, session: &str, number: &str, role: &str, tokens:
 }
 
 #[test]
+fn a_conversation_moves_to_another_agent() {
+    let (folder, _agent) = home();
+    fs::create_dir_all(folder.path("work")).unwrap();
+    folder.run("index").ends(0);
+    let total = || folder.run("usage --json").ends(0).json().remove(0)["total"].clone();
+    let before = total();
+    folder.run(&format!("move {ONE} --to codex --cwd work")).ends(0).talks("opencode to codex");
+    folder.run("index").ends(0);
+    assert_eq!(total(), before);
+    folder.run("list --tree").ends(0).says("moved from it");
+}
+
+#[test]
+fn a_fork_counts_no_call_again() {
+    const FORK: &str = "ses_5e1f20a73ffeBoatsAgain0001";
+    let (folder, agent) = home();
+    fs::create_dir_all(folder.path("work")).unwrap();
+    // A fork is newer than the calls that it copies under new ids.
+    let values = (FORK, "global", "s", "/work/harbour", "Count again", "1.18.33", 1_780_000_100_000_i64);
+    agent.execute("INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)", values).unwrap();
+    let tokens = "{\"input\":100,\"output\":10,\"reasoning\":5,\"cache\":{\"read\":50,\"write\":0}}";
+    say(&agent, FORK, "1", "user", "{}", "Please count the boats");
+    say(&agent, FORK, "2", "assistant", tokens, "Done with the oats");
+    say(&agent, FORK, "300", "assistant", tokens, "Four boats");
+    let calls = || folder.run("usage --json").ends(0).json().remove(0)["total"]["calls"].clone();
+    assert_eq!((calls(), folder.run("index").ends(0).code, calls()), (3.into(), 0, 3.into()));
+    folder.run(&format!("move {FORK} --to codex --cwd work")).ends(0);
+    folder.run("index").ends(0);
+    assert_eq!(calls(), 3);
+}
+
+#[test]
 fn every_conversation_of_a_database_is_a_session() {
     let (folder, _agent) = home();
     folder.run("index").ends(0).talks("2 new");

@@ -90,6 +90,26 @@ fn codex_turn(number: u32) -> String {
     .concat()
 }
 
+/// A turn as Claude Code appends it to this session: every record of its answer states its usage.
+fn claude_turn(folder: &Folder, session: &str, file: &str) -> String {
+    let [one, two, three] = [1, 2, 3].map(|number| format!("3e9a0000-6b1d-4f8e-8a39-c2d7e5f0a1f{number}"));
+    let record = |kind: &str, uuid: &str, parent: &Value, message: &str| {
+        format!(
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"userType\":\"external\",\"cwd\":\"{}\",\"sessionId\":\"{session}\",\"version\":\"2.1.0\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":\"{uuid}\",\"timestamp\":\"2026-03-02T12:00:00.000Z\"}}\n",
+            work(folder)
+        )
+    };
+    let answer = |text: &str| {
+        format!(
+            r#"{{"id":"msg_new","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":31,"output_tokens":5}}}}"#
+        )
+    };
+    let last = last_id(&fs::read_to_string(file).unwrap());
+    record("user", &one, &last, r#"{"role":"user","content":"And the reeds?"}"#)
+        + &record("assistant", &two, &Value::from(one.as_str()), &answer("Listen."))
+        + &record("assistant", &three, &Value::from(two.as_str()), &answer("They rustle."))
+}
+
 fn append(path: &Path, text: &str) {
     let before = fs::read_to_string(path).unwrap();
     fs::write(path, before + text).unwrap();
@@ -135,6 +155,8 @@ fn a_session_goes_where_the_other_agent_looks() {
     }
     // A second move makes another session; nothing is replaced.
     assert_ne!(text(&moved(&folder, &format!("{path} --to codex"))["session"]), id);
+    // A session that was just placed is found by its id.
+    folder.run(&format!("move {id} --to claude-code --root home --dry-run")).ends(0);
     // From an index, by id; and a native session without a folder needs one.
     folder.run("index --root home").ends(0);
     let json = moved(&folder, &format!("{SESSION} --to codex"));
@@ -312,20 +334,7 @@ fn a_session_of_another_agent_moves_to_claude_code_and_back() {
     let (copy, id) = (text(&json["path"]).to_owned(), text(&json["session"]).to_owned());
     assert!(copy.ends_with(&format!("/.claude/projects/{}/{id}.jsonl", slug(&work(&folder)))), "{copy}");
     assert_eq!(&id[14..15], "4");
-    let there = fs::read_to_string(&copy).unwrap();
-    let last: Value =
-        serde_json::from_str(there.lines().rev().find(|line| line.contains("\"uuid\"")).unwrap()).unwrap();
-    let record = |kind: &str, uuid: &str, parent: &Value, message: &str| {
-        format!(
-            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"userType\":\"external\",\"cwd\":\"{}\",\"sessionId\":\"{id}\",\"version\":\"2.1.0\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":\"{uuid}\",\"timestamp\":\"2026-03-02T12:00:00.000Z\"}}\n",
-            work(&folder)
-        )
-    };
-    let (one, two) = ("3e9a0000-6b1d-4f8e-8a39-c2d7e5f0a1f1", "3e9a0000-6b1d-4f8e-8a39-c2d7e5f0a1f2");
-    let answer = r#"{"id":"msg_new","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"They rustle."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":31,"output_tokens":5}}"#;
-    let turn = record("user", one, &last["uuid"], r#"{"role":"user","content":"And the reeds?"}"#)
-        + &record("assistant", two, &Value::from(one), answer);
-    append(Path::new(&copy), &turn);
+    append(Path::new(&copy), &claude_turn(&folder, &id, &copy));
     let json = moved(&folder, &format!("{copy} --to codex"));
     assert_eq!((text(&json["result"]), text(&json["session"])), ("appended", SESSION));
     let after = String::from_utf8(folder.read(&source)).unwrap();
@@ -335,6 +344,85 @@ fn a_session_of_another_agent_moves_to_claude_code_and_back() {
         let record: Value = serde_json::from_str(line).unwrap();
         assert_eq!(record["ordinal"], number, "{new}");
     }
+    // One count for the call, and the total continues that of the rollout.
+    let totals = |text: &str| -> Vec<u64> {
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        records.filter_map(|record| record["payload"]["info"]["total_token_usage"]["input_tokens"].as_u64()).collect()
+    };
+    assert_eq!(totals(new), [totals(&original).last().unwrap() + 31]);
+}
+
+#[test]
+fn a_session_in_several_files_moves_as_a_whole() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("work")).unwrap();
+    const ID: &str = "8be95a86f24d4551aa8ea5a6aff2e4aa";
+    let base = format!("home/.openhands/conversations/{ID}");
+    fs::create_dir_all(folder.path(&base).join("events")).unwrap();
+    let state = format!(
+        r#"{{"id":"{ID}","agent":{{"kind":"Agent","llm":{{"model":"gull-1"}}}},"workspace":{{"working_dir":"{}"}},"execution_status":"idle"}}"#,
+        work(&folder)
+    );
+    folder.write(&format!("{base}/base_state.json"), &state);
+    for (number, (source, role, text)) in
+        [("user", "user", "Count the boats"), ("agent", "assistant", "Three."), ("user", "user", "And the buoys?")]
+            .into_iter()
+            .enumerate()
+    {
+        let event = format!(
+            r#"{{"id":"e{number}","timestamp":"2026-03-02T10:00:0{number}.000000","source":"{source}","llm_message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}]}},"kind":"MessageEvent"}}"#
+        );
+        folder.write(&format!("{base}/events/event-0000{number}-e{number}.json"), &event);
+    }
+    folder.run("index --root home").ends(0);
+    for name in [ID, base.as_str()] {
+        let json = moved(&folder, &format!("{name} --to codex --force"));
+        let there = fs::read_to_string(text(&json["path"])).unwrap();
+        let said = ["Count the boats", "Three.", "And the buoys?"];
+        assert!(said.iter().all(|said| there.contains(said)), "{name}: {there}");
+    }
+    // The copy names the session, although no file states its id.
+    folder.run("index --root home").ends(0);
+    folder.run("list --tree --root home").ends(0).says("moved from it");
+}
+
+#[test]
+fn what_a_fork_lacks_moves_with_it() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("work")).unwrap();
+    let day = "home/.codex/sessions/2026/03/02";
+    fs::create_dir_all(folder.path(day)).unwrap();
+    let parent = fs::read_to_string(demo("codex")).unwrap().replace(OLD_FOLDER, &work(&folder));
+    const FORK: &str = "8c1f5a52-3d0e-7c6b-9a57-2f1e0b7d4cff";
+    let header = format!(
+        r#"{{"timestamp":"2026-03-02T12:00:00.000Z","type":"session_meta","payload":{{"id":"{FORK}","forked_from_id":"{SESSION}","timestamp":"2026-03-02T12:00:00.000Z","cwd":"{}","originator":"codex_exec","cli_version":"0.166.0","source":"exec","history_base":{{"thread_id":"{SESSION}","end_ordinal_exclusive":9,"end_byte_offset":{}}}}}}}"#,
+        work(&folder),
+        parent.len()
+    );
+    let fork = format!("{day}/rollout-2026-03-02T12-00-00-{FORK}.jsonl");
+    folder.write(&fork, &format!("{header}\n{}", codex_turn(9)));
+    folder.run(&format!("move {fork} --to claude-code --root home")).fails("records before the fork").talks(SESSION);
+    folder.run(&format!("show {fork} --root home")).ends(0).talks(SESSION);
+    let path = format!("{day}/rollout-2026-03-02T09-14-05-{SESSION}.jsonl");
+    folder.write(&path, &(parent.clone() + &codex_turn(7)));
+    let before = usage(&folder);
+    let json = moved(&folder, &format!("{FORK} --to claude-code"));
+    let there = fs::read_to_string(text(&json["path"])).unwrap();
+    let first = parent.lines().find_map(|line| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        (record["payload"]["type"] == "user_message").then(|| text(&record["payload"]["message"]).to_owned())
+    });
+    assert!(there.contains(&first.unwrap()) && there.contains("Question 9?") && !there.contains("Question 7?"));
+    assert_eq!(usage(&folder), before);
+    // Back there, the fork still has only its own records.
+    let (copy, id) = (text(&json["path"]).to_owned(), text(&json["session"]).to_owned());
+    append(Path::new(&copy), &claude_turn(&folder, &id, &copy));
+    let was = String::from_utf8(folder.read(&fork)).unwrap();
+    let json = moved(&folder, &format!("{copy} --to codex"));
+    assert_eq!((text(&json["result"]), text(&json["session"])), ("appended", FORK));
+    let now = String::from_utf8(folder.read(&fork)).unwrap();
+    let new = now.strip_prefix(&was).unwrap();
+    assert!(new.contains("They rustle.") && !new.contains("Question 9?"), "{new}");
 }
 
 #[test]

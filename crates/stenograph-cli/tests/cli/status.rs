@@ -30,6 +30,22 @@ fn pair(state: &str, why: &str) -> (String, String) {
     (state.to_owned(), why.to_owned())
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_is_complete_as_soon_as_its_agent_is_gone() {
+    let now = jiff::Timestamp::now();
+    let line =
+        |kind: &str, payload: &str| format!("{{\"timestamp\":\"{now}\",\"type\":\"{kind}\",\"payload\":{payload}}}\n");
+    let header = r#"{"id":"8c1f5a52-3d0e-7c6b-9a57-2f1e0b7d4c10","cwd":"/work/nowhere","cli_version":"0.166.0"}"#;
+    let said =
+        |role: &str| format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"text","text":"Go."}}]}}"#);
+    let asked = line("session_meta", header) + &line("response_item", &said("user"));
+    let folder = Folder::with("asked.jsonl", &asked);
+    folder.write("answered.jsonl", &(asked + &line("response_item", &said("assistant"))));
+    assert_eq!(state(&folder, "status asked.jsonl --json"), pair("running", "asked"));
+    assert_eq!(state(&folder, "status answered.jsonl --json"), pair("idle", "waiting"));
+}
+
 #[test]
 fn a_run_takes_one_row() {
     let folder = Folder::with("a.jsonl", CALL);

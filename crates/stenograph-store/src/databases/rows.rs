@@ -12,7 +12,7 @@ use stenograph::model::is_embedded;
 const BLOB: &str = "$blob";
 
 /// What the upper row gives to a row below it: its table, and names with their JSON.
-pub(super) type Inherited<'a> = (&'a str, &'a [(&'static str, Option<String>)]);
+pub(super) type Inherited<'a> = (&'a str, &'a [(&'static str, String)]);
 
 /// The line of a row without its line break.
 pub(super) fn line(
@@ -29,11 +29,11 @@ pub(super) fn line(
         line.push(b',');
         text(upper, line);
         line.extend_from_slice(b":{");
-        for (at, (name, value)) in fields.iter().filter(|(_, value)| value.is_some()).enumerate() {
+        for (at, (name, value)) in fields.iter().enumerate() {
             line.extend_from_slice(if at > 0 { b"," } else { b"" });
             text(name, line);
             line.push(b':');
-            line.extend_from_slice(value.as_deref().unwrap_or("null").as_bytes());
+            line.extend_from_slice(value.as_bytes());
         }
         line.push(b'}');
     }

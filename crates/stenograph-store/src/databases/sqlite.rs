@@ -14,7 +14,7 @@ use stenograph::edit::Rewritable as _;
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::json::Object;
-use stenograph::model::{DatabaseTables, LowerTable, RowTable};
+use stenograph::model::{DatabaseTables, RowTable};
 
 use super::{DatabaseConversation, changed_ns, rows};
 use crate::discover::Stat;
@@ -416,11 +416,14 @@ fn copy(
     let table = tables.session.table;
     let columns = columns_of(connection, table)?;
     let sql = format!("SELECT * FROM {} WHERE {} = ?1", quoted(table), quoted(tables.session.key));
-    let owner = tables.owner.map(|owner| [("agent", Some(format!("\"{}\"", owner.agent)))]);
+    let owner = tables.owner.map(|owner| [("agent", format!("\"{}\"", owner.agent))]);
     let owner = owner.as_ref().map(|owner| ("database", owner.as_slice()));
     lines.rows(&mut *connection.prepare_cached(&sql)?, &[&session], table, &columns, owner, &mut |_, _| Ok(()))?;
+    let head = lines.line.clone();
     for rows in tables.rows {
-        copy_rows(connection, rows, session, &mut lines)?;
+        let inherited = inherited(rows.inherits, &head);
+        let inherited = (!inherited.is_empty()).then_some((table, inherited.as_slice()));
+        copy_rows(connection, rows, session, inherited, &mut lines)?;
     }
     Ok(lines.result)
 }
@@ -429,6 +432,7 @@ fn copy_rows(
     connection: &Connection,
     rows: &RowTable,
     session: &str,
+    of_session: Option<rows::Inherited<'_>>,
     lines: &mut LineWriter<'_>,
 ) -> rusqlite::Result<()> {
     let columns = columns_of(connection, rows.table)?;
@@ -439,16 +443,16 @@ fn copy_rows(
     let sql = format!("SELECT * FROM {table} WHERE {of} = ?1 ORDER BY {}", order(rows.order));
     let mut upper = connection.prepare_cached(&sql)?;
     let Some(below) = &rows.below else {
-        return lines.rows(&mut upper, &[&session], rows.table, &columns, None, &mut |_, _| Ok(()));
+        return lines.rows(&mut upper, &[&session], rows.table, &columns, of_session, &mut |_, _| Ok(()));
     };
     let lower_columns = columns_of(connection, below.table)?;
     let (lower, to, lower_of) = (quoted(below.table), quoted(below.upper), quoted(below.session));
     let order = order(below.order);
     let sql = format!("SELECT * FROM {lower} WHERE {to} = ?1 AND {lower_of} = ?2 ORDER BY {order}");
     let mut of_row = connection.prepare_cached(&sql)?;
-    lines.rows(&mut upper, &[&session], rows.table, &columns, None, &mut |lines, row| {
+    lines.rows(&mut upper, &[&session], rows.table, &columns, of_session, &mut |lines, row| {
         let Some(key) = key(row.get_ref(below.upper_key)?) else { return Ok(()) };
-        let inherited = inherited(below, &lines.line);
+        let inherited = inherited(below.inherits, &lines.line);
         let inherited = Some((rows.table, inherited.as_slice()));
         lines.rows(&mut of_row, &[&key, &session], below.table, &lower_columns, inherited, &mut |_, _| Ok(()))
     })?;
@@ -462,10 +466,11 @@ fn copy_rows(
 }
 
 /// What the rows below a row inherit from its line.
-fn inherited(below: &LowerTable, line: &[u8]) -> Vec<(&'static str, Option<String>)> {
+fn inherited(inherits: &[(&'static str, &'static str)], line: &[u8]) -> Vec<(&'static str, String)> {
     let line = std::str::from_utf8(line).unwrap_or_default();
     let value = |path: &str| path.split('.').try_fold(line, |value, key| Object::parse(value)?.peek(key));
-    below.inherits.iter().map(|(name, path)| (*name, value(path).map(str::to_owned))).collect()
+    let stated = |path: &str| value(path).filter(|raw| *raw != "null").map(str::to_owned);
+    inherits.iter().filter_map(|(name, path)| Some((*name, stated(path)?))).collect()
 }
 
 /// Writes rows as lines. After an error it writes nothing more.

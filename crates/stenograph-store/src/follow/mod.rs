@@ -23,6 +23,7 @@ use stenograph::read::Sink;
 
 pub use change_signal::{ChangeSignal, SWEEP, Wake};
 
+use crate::databases;
 use crate::decode::Container;
 use crate::discover::{PathHints, path_hints};
 use crate::error::{Error, Problem};
@@ -300,7 +301,9 @@ impl ReadStrategy {
     }
 
     fn open(path: &Path, format: &'static dyn Format) -> Result<ReadStrategy, Error> {
-        ReadStrategy::of(path, File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?, format)
+        // A conversation in a database is read from a copy.
+        let file = databases::open_file(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        ReadStrategy::of(path, file, format)
     }
 
     fn of(path: &Path, file: File, format: &'static dyn Format) -> Result<ReadStrategy, Error> {

@@ -14,7 +14,7 @@ use super::run::IndexRun;
 use super::survey::IndexJob;
 use crate::Error;
 use crate::discover::PathHints;
-use crate::identity::is_unique;
+use crate::identity::{is_unique, stem};
 use crate::journal::RecordingHeader;
 use crate::project::{FolderState, Project};
 use crate::recover;
@@ -75,6 +75,16 @@ impl OriginalSession {
     }
 }
 
+/// A copy of a session whose name is not unique.
+pub(super) struct CopiedSession {
+    copy: SessionId,
+    /// The agent of the original.
+    of: &'static str,
+    /// The name of the original.
+    name: String,
+    link: &'static str,
+}
+
 /// Whose messages and calls a source has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Speaker {
@@ -131,8 +141,7 @@ impl IndexRun<'_> {
             sessions.clear();
         }
         let agent = recorded.as_deref().unwrap_or(format.info().agent);
-        let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let stem = stem.split('.').next().unwrap_or_default().to_owned();
+        let stem = stem(&job.path);
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
         // A file that states no session may be in the folder of one, wherever that folder is.
         let above = || sessions.is_empty().then(|| session_above(&job.path, format)).flatten();
@@ -163,14 +172,15 @@ impl IndexRun<'_> {
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
         // Of a session with the same name, the files decide what it is: a conversion has the name of its original.
-        if let Some(original) = original.filter(|original| is_unique(&original.name) && original.name != name) {
+        if let Some(original) = original.filter(|original| original.name != name) {
             let link = if original.format.is_some() { MOVED_FROM } else { FORKED_FROM };
-            let from = self.catalogue.make_session(
-                original.agent(self.catalogue.registry(), format.info().agent),
-                &original.name,
-                "",
-            )?;
-            self.catalogue.link(row.session, from, link)?;
+            let of = original.agent(self.catalogue.registry(), format.info().agent);
+            if is_unique(&original.name) {
+                let from = self.catalogue.make_session(of, &original.name, "")?;
+                self.catalogue.link(row.session, from, link)?;
+            } else {
+                self.copies.push(CopiedSession { copy: row.session, of, name: original.name, link });
+            }
         }
         let by_place = hints.folder.map(|folder| folder.display().to_string());
         for folder in row.summary.header.cwd.iter().chain(&by_place) {
@@ -207,8 +217,32 @@ impl IndexRun<'_> {
         Ok(joined)
     }
 
+    /// Links copies to originals whose names are not unique: if several sessions have that name, the one that begins alike.
+    fn link_copies(&mut self) -> Result<(), Error> {
+        for CopiedSession { copy, of, name, link } in std::mem::take(&mut self.copies) {
+            let mut found = self.catalogue.sessions_called(&name)?;
+            found.retain(|session| session.agent == of && session.id != copy);
+            if found.len() > 1 {
+                let copies = self.catalogue.sources_of(copy)?;
+                let mut alike = Vec::new();
+                for session in found {
+                    let rows = self.catalogue.sources_of(session.id)?;
+                    let begins_alike =
+                        |row: &SourceRow| copies.iter().any(|copy| session_files::is_begun_by(copy, row));
+                    alike.extend(rows.iter().any(begins_alike).then_some(session));
+                }
+                found = alike;
+            }
+            if let [original] = found.as_slice() {
+                self.catalogue.link(copy, original.id, link)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Decides, for the sessions that changed, which sources cover others and which one is read.
     pub(super) fn resolve_sessions(&mut self) -> Result<(), Error> {
+        self.link_copies()?;
         for session in std::mem::take(&mut self.unresolved) {
             let session = self.join_recordings(session)?;
             let mut changed = self.split_conversions(session)?;

@@ -284,6 +284,9 @@ impl Sink for EventIndexer<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let is_repeat = self.is_repeat(event);
         self.notice(event, is_repeat);
+        if let Some(time) = &event.time {
+            self.counting.begin(time);
+        }
         self.counting.add(event);
         if let Some(status) = &mut self.status {
             status.add(event);

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::archive_worker::{ArchiveReader, ArchiveWorker};
+use super::assign_session::CopiedSession;
 use super::catalogue::{Catalogue, FileStamp, Gone, SessionId, SourceId, SourceRow, Unknown};
 use super::passed_over::PassedOver;
 use super::saved_status::StatusCollector;
@@ -226,6 +227,8 @@ pub(super) struct IndexRun<'r> {
     pub diverged: Vec<IndexJob>,
     /// Sessions whose sources have changed, so that the run must decide again which one is read.
     pub unresolved: HashSet<SessionId>,
+    /// Copies that are not linked to their originals yet.
+    pub copies: Vec<CopiedSession>,
     /// First keys that this run read. The run must decide which of the sessions with such a key is the
     /// original.
     pub unordered: HashSet<u64>,
@@ -274,6 +277,7 @@ impl<'r> IndexRun<'r> {
             reading: None,
             diverged: Vec::new(),
             unresolved: HashSet::new(),
+            copies: Vec::new(),
             unordered: HashSet::new(),
             diverged_gone: Vec::new(),
             content_read: None,

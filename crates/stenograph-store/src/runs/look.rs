@@ -43,6 +43,8 @@ pub struct RunLook {
     pub process: Option<bool>,
     /// What its records say.
     pub status: Status,
+    /// What they say if no process works on it, where that differs: the last answer is then complete.
+    left: Option<Box<Status>>,
 }
 
 /// How to look at runs.
@@ -96,8 +98,10 @@ impl Look<'_> {
             // No process records this run any more, and none recorded its end.
             (status.state, status.why, status.word) = (State::Failed, Why::LastError, Some(RECORDER_KILLED.to_owned()));
         }
+        let left = run.status(Some(silence_ms), &Patience { answer_ms: 0, ..self.patience });
+        let left = Some(Box::new(left)).filter(|left| status.state == State::Running && left.state == State::Idle);
         let (path, file) = (path.to_owned(), stat.id);
-        Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status }))
+        Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status, left }))
     }
 }
 
@@ -135,7 +139,7 @@ impl RunLook {
     pub(crate) fn needs_process(&self) -> bool {
         match self.status.state {
             State::Stalled => true,
-            State::Running => self.silence_ms > QUIET_MS,
+            State::Running => self.silence_ms > QUIET_MS || self.left.is_some(),
             State::Idle | State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
         }
     }
@@ -145,6 +149,9 @@ impl RunLook {
         self.process = process;
         if process == Some(true) && self.status.state == State::Stalled {
             self.status.state = State::Running;
+        }
+        if let Some(left) = self.left.take().filter(|_| process == Some(false)) {
+            self.status = *left;
         }
     }
 

@@ -108,8 +108,12 @@ pub fn look_for_processes(runs: &mut [RunLook], seen: RunsSeen) {
         if !run.needs_process() {
             continue;
         }
-        let is_seen = processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd);
-        let can_tell = processes.are_visible() && is_newest && !program.is_empty() && !cwd.is_empty();
+        // A run may not state its folder.
+        let is_placed = !cwd.is_empty();
+        let may_run = if is_placed { processes.run_in(program, &cwd) } else { processes.run(program) };
+        let is_seen = processes.have_open(run.file) || is_newest && is_placed && may_run;
+        // If the program does not run at all, it works on none of its sessions.
+        let can_tell = processes.are_visible() && !program.is_empty() && (!may_run || is_newest && is_placed);
         run.set_process((is_seen || can_tell).then_some(is_seen));
     }
 }

@@ -55,6 +55,11 @@ impl Processes {
         self.open.contains(&file)
     }
 
+    /// Whether the program runs in any folder.
+    pub(crate) fn run(&self, program: &str) -> bool {
+        self.programs.iter().any(|(running, _)| running == program)
+    }
+
     /// Whether the program runs in the folder.
     pub(crate) fn run_in(&self, program: &str, folder: &str) -> bool {
         !program.is_empty() && self.programs.contains(&(program.to_owned(), PathBuf::from(folder)))

@@ -15,7 +15,7 @@ use crate::archive::{Archive, CopyInfo, ForgottenState, Label, WhichVersion};
 use crate::databases;
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
 use crate::discover::PathHints;
-use crate::identity::session_of;
+use crate::identity::{first_time, session_of, stem};
 use crate::session_files::recording_name;
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
@@ -112,8 +112,7 @@ impl UsageJob {
             UsageJob::Archived(copy) => copy.label.session.clone(),
             UsageJob::File { grown: Some(grown), .. } => Some(grown.session.clone()),
             UsageJob::File { path, hints, .. } => {
-                let stem = || path.file_name()?.to_string_lossy().split('.').next().map(str::to_owned);
-                hints.session.clone().or_else(|| recording_name(path)).or_else(stem)
+                hints.session.clone().or_else(|| recording_name(path)).or_else(|| Some(stem(path)))
             }
         }
     }
@@ -245,6 +244,9 @@ fn count(
         CallDetail::Tools => Wanted::All,
     };
     let mut counting = CallCounter::new(format.info().agent, calls);
+    if let Some(time) = first_time(format, begin) {
+        counting.begin(&time);
+    }
     let mut reading = Reading::new(format, want);
     let mut pages = Vec::new();
     reading.feed(begin, &mut counting);

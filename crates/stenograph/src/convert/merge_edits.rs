@@ -11,11 +11,13 @@ use std::io::{Read, Write};
 
 use super::alignment::Alignment;
 use super::restore::{CarriedRun, each_run};
+use super::totals::RunningTotal;
 use super::{Carry, ConversionMethod, Outcome, Reopen, Survey, convert};
 use crate::Error;
 use crate::carry::{Carried, seal};
 use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
+use crate::ledger::SupersededUsage;
 use crate::loss::LossComparison;
 use crate::model::{Body, Content, Event, ExtraFields, Held, Piece, PieceKind, Role, Span};
 
@@ -52,6 +54,7 @@ pub fn merge_edits(
     }
     let records = Records::of(&file, &current);
     state_models(&mut current, &records);
+    count_once(&mut current, &records);
     let repeats: Vec<Event<'static>> = edited_repeats(&current, &records).cloned().collect();
     let current = without_restatements(current);
     let written = without_restatements(crate::read::all(from, &written).events);
@@ -79,6 +82,21 @@ fn state_models(events: &mut [Event<'static>], records: &Records) {
             Some(stated) => model = Some(stated.clone()),
             None if is_answer(event) && records.is_after_all_runs(event) => event.model.clone_from(&model),
             None => {}
+        }
+    }
+}
+
+/// Removes usage from the turns after all runs that a later record of the same response states again, and totals that repeat the
+/// last one, as a conversion does.
+fn count_once(events: &mut [Event<'static>], records: &Records) {
+    let (mut usage, mut total) = (SupersededUsage::default(), RunningTotal::default());
+    events.iter().for_each(|event| usage.add(event));
+    usage.decide();
+    for event in events {
+        let (is_superseded, is_repeated) = (usage.is_superseded(event), total.marked(event).restates);
+        if records.is_after_all_runs(event) {
+            event.restates |= is_repeated;
+            event.usage = event.usage.filter(|_| !is_superseded);
         }
     }
 }

@@ -55,6 +55,8 @@ pub struct NewSession {
     pub id: String,
     /// The new working folder, if it changes.
     pub folder: Option<FolderChange>,
+    /// The name of the converted session, which its source need not state.
+    pub original: Option<String>,
 }
 
 impl NewSession {
@@ -310,7 +312,8 @@ fn rewrite(
             Some(CarryWriter::forwarding(of, session.clone(), to.info().name))
         }
         (Carry::Embed, _) => {
-            Some(CarryWriter::new(from.info().name, outline.session().map(str::to_owned), to.info().name))
+            let original = outline.session().or(new.and_then(|new| new.original.as_deref()));
+            Some(CarryWriter::new(from.info().name, original.map(str::to_owned), to.info().name))
         }
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);

@@ -12,6 +12,7 @@ use super::original::EditSource;
 use super::sketch::Sketch;
 use super::step::{ChangedEvents, EditStep, Steps};
 use super::{SIZE_MAX, Sketches};
+use crate::evidence::running_total;
 use crate::format::Format;
 use crate::frame::{Frame, Framer, Framing, RECORD_SIZE_MAX, RecordPlace};
 use crate::model::{Event, Outline, Span};
@@ -246,11 +247,12 @@ struct Splicer<'a> {
     has_failed: bool,
 }
 
-/// The records that a writer has to see before it writes an inserted one: the first record, the last one of the main
-/// conversation that has an id, which an inserted one may follow, and the one before.
+/// The records that a writer has to see before it writes an inserted one: the first record, the last one with a running total,
+/// the last one of the main conversation that has an id, which an inserted one may follow, and the one before.
 #[derive(Default)]
 struct WriterContext {
     first: Vec<Event<'static>>,
+    total: Vec<Event<'static>>,
     linked: Vec<Event<'static>>,
     last: Vec<Event<'static>>,
     /// The number of the next record.
@@ -397,6 +399,9 @@ impl WriterContext {
         if begins {
             self.records += 1;
             let before = std::mem::take(&mut self.last);
+            if before.iter().any(|event| running_total(event).is_some()) {
+                self.total.clone_from(&before);
+            }
             if before.first().is_some_and(|event| event.id.is_some() && event.thread.is_none()) {
                 self.linked = before;
             }
@@ -406,6 +411,6 @@ impl WriterContext {
     }
 
     fn each(&self, visit: &mut dyn FnMut(&Event<'static>)) {
-        self.first.iter().chain(&self.linked).chain(&self.last).for_each(visit);
+        self.first.iter().chain(&self.total).chain(&self.linked).chain(&self.last).for_each(visit);
     }
 }

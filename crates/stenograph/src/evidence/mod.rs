@@ -9,6 +9,7 @@ mod agents;
 mod arguments;
 mod compaction;
 mod files;
+mod history;
 mod hosted;
 mod input;
 mod model_calls;
@@ -30,11 +31,12 @@ pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
 pub(crate) use compaction::CompactionDetails;
 pub use files::{Touch, TouchHow};
 pub(crate) use files::{applied_patch, is_path, joined, touches, verb};
+pub use history::HistoryBase;
 pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named, text_under};
 pub(crate) use model_calls::{
-    NotACall, RunningTotal, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
-    repeated_session, request, running_total, states_model_calls,
+    NotACall, RunningTotal, do_forks_rename, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search,
+    not_a_call, repeated_session, request, running_total, states_model_calls,
 };
 pub(crate) use nested::nested_source;
 pub use nested::{NestedRecord, is_progress, nested, nested_events};

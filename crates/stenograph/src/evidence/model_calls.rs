@@ -72,6 +72,11 @@ pub(crate) fn request<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
     event.request_id.as_deref().map(Str::Borrowed).or_else(time)
 }
 
+/// Whether a fork copies this call under a new id.
+pub(crate) fn do_forks_rename(event: &Event<'_>) -> bool {
+    words(event).any(|(words, _)| words.do_forks_rename)
+}
+
 /// The calls of a sub-agent that the record forwards while the sub-agent works.
 pub(crate) fn forwarded_calls(event: &Event<'_>) -> Vec<Event<'static>> {
     let mut calls = nested_usage(event);
@@ -120,7 +125,7 @@ pub(crate) fn repeated_session<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
 /// Whether that history is in another source, so that a running total includes calls which this source does not have.
 pub(crate) fn is_history_elsewhere(event: &Event<'_>) -> bool {
     words(event).any(|(words, extra)| {
-        words.history_elsewhere.iter().any(|path| extra.at(path).is_some_and(|raw| raw.starts_with('{')))
+        words.history.is_some_and(|paths| extra.at(paths.object).is_some_and(|raw| raw.starts_with('{')))
     })
 }
 

@@ -8,7 +8,7 @@ use crate::formats::record_map::{
 use crate::frame::Framing;
 use crate::json::Object;
 use crate::model::{
-    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowTable, SessionTable, UserWords, Verdict,
+    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowTable, SessionTable, UsageWords, UserWords, Verdict,
 };
 
 /// What all agents with these tables have in common. The name, the homes and the like are missing.
@@ -29,8 +29,12 @@ pub(super) const INFO: FormatInfo = FormatInfo {
         ],
         ..CallWords::NONE
     },
+    usage: UsageWords { do_forks_rename: true, ..UsageWords::NONE },
     ..FormatInfo::BLANK
 };
+
+/// The session of a sub-agent has a parent.
+const PARENT: &[(&str, &str)] = &[("parent_id", "parent_id")];
 
 pub(super) const DATABASE: DatabaseTables = DatabaseTables {
     owner: None,
@@ -38,6 +42,7 @@ pub(super) const DATABASE: DatabaseTables = DatabaseTables {
     rows: &[
         RowTable {
             columns: &["data"],
+            inherits: PARENT,
             below: Some(LowerTable {
                 table: "part",
                 session: "session_id",
@@ -45,13 +50,13 @@ pub(super) const DATABASE: DatabaseTables = DatabaseTables {
                 upper_key: "id",
                 order: &["id"],
                 columns: &["data"],
-                inherits: &[("role", "data.role"), ("model", "data.modelID")],
+                inherits: &[("role", "data.role"), ("model", "data.modelID"), ("parent_id", "session.parent_id")],
             }),
             ..RowTable::of("message", "session_id", &["time_created", "id"])
         },
-        RowTable::of("todo", "session_id", &["position"]),
+        RowTable { inherits: PARENT, ..RowTable::of("todo", "session_id", &["position"]) },
         // The messages of a generation that is not in use yet.
-        RowTable::of("session_message", "session_id", &["id"]),
+        RowTable { inherits: PARENT, ..RowTable::of("session_message", "session_id", &["id"]) },
     ],
 };
 
@@ -107,11 +112,14 @@ fn is_row(object: &Object<'_>) -> bool {
 }
 
 const SESSION_ID: (RecordField, &str) = (RecordField::Session, "session_id");
+/// The session of a sub-agent has a parent.
+const OUTER: (RecordField, &str) = (RecordField::OuterSession, "session.parent_id");
 const CREATED: (RecordField, &str) = (RecordField::Millis, "time_created");
 
 static SESSION: RecordMap = RecordMap {
     fields: &[
         (RecordField::Session, "id"),
+        (RecordField::OuterSession, "parent_id"),
         CREATED,
         (RecordField::Cwd, "directory"),
         (RecordField::Version, "version"),
@@ -122,7 +130,7 @@ static SESSION: RecordMap = RecordMap {
 };
 
 static QUESTION: RecordMap = RecordMap {
-    fields: &[SESSION_ID, CREATED, (RecordField::Group, "id")],
+    fields: &[SESSION_ID, OUTER, CREATED, (RecordField::Group, "id")],
     parts: &[PartMap::Stated("message")],
     ..RecordMap::NONE
 };
@@ -131,6 +139,7 @@ static QUESTION: RecordMap = RecordMap {
 const CALLED_MODEL: RecordMap = RecordMap {
     fields: &[
         SESSION_ID,
+        OUTER,
         CREATED,
         (RecordField::Group, "id"),
         (RecordField::Model, "data.modelID"),
@@ -156,16 +165,22 @@ static FAILED_ANSWER: RecordMap =
     RecordMap { parts: &[PartMap::Stated("answer"), PartMap::Failed("", "data.error.data.message")], ..CALLED_MODEL };
 
 static TODO: RecordMap =
-    RecordMap { fields: &[SESSION_ID, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
+    RecordMap { fields: &[SESSION_ID, OUTER, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
 
 static UNKNOWN: RecordMap = RecordMap {
-    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED],
+    fields: &[SESSION_ID, OUTER, (RecordField::Id, "id"), CREATED],
     parts: &[PartMap::Unknown("table")],
     ..RecordMap::NONE
 };
 
 const PART: RecordMap = RecordMap {
-    fields: &[SESSION_ID, (RecordField::Id, "id"), CREATED, (RecordField::Group, "message_id")],
+    fields: &[
+        SESSION_ID,
+        (RecordField::OuterSession, "message.parent_id"),
+        (RecordField::Id, "id"),
+        CREATED,
+        (RecordField::Group, "message_id"),
+    ],
     ..RecordMap::NONE
 };
 

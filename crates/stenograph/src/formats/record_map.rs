@@ -52,6 +52,9 @@ pub enum RecordField {
     Session,
     /// The sub-agent whose conversation has the record.
     Thread,
+    /// The session of a sub-agent that has a session of its own, which is then the sub-agent. It counts only after a
+    /// [`RecordField::Session`].
+    OuterSession,
     /// The session that this one was forked from.
     ForkSession,
     /// The last record that both share. It counts only after a [`RecordField::ForkSession`].

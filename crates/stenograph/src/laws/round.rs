@@ -124,6 +124,8 @@ pub(super) fn carry(case: &mut Case<'_>) {
     for to in others.iter().cycle().skip(picked).take(most) {
         let mut there = Vec::new();
         match convert(from, &mut { case.source }, **to, &mut there, Carry::Embed) {
+            // The output embeds the source that this source itself embeds.
+            Ok(outcome) if outcome.carries.as_deref() != Some(from.info().name) => continue,
             Ok(_) => {}
             // Nothing of this source has a place in that format.
             Err(

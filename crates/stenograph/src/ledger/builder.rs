@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use hashbrown::HashTable;
 
-use super::conversions::EntrySource;
+use super::conversions::{EntryOrigin, EntrySource};
 use super::row::{Row, RowKind};
 use super::source_usage::{Name, Names, SourceUsage, UncountedReason};
 use super::{PeerRows, Tokens, conversions, runs};
@@ -26,8 +26,10 @@ pub struct LedgerBuilder {
     written: Vec<Option<i64>>,
     /// Sources with records that name no session.
     unnamed: HashSet<u32>,
-    /// The sessions that sources are copies of, and the last lines that were copied.
-    copied_from: HashMap<u32, (Name, u64)>,
+    /// The sources that are copies or forks.
+    copies: HashMap<u32, Copy>,
+    /// The sessions of these sources, and their originals.
+    originals: HashMap<Name, Name>,
     /// The agents and sessions of recordings.
     owners: HashMap<u32, (Name, Option<Name>)>,
     /// The recordings that sources are part of.
@@ -39,6 +41,15 @@ pub struct LedgerBuilder {
     /// The keys that such a call may have in older sessions; one counts if an entry has it.
     older_origins: HashMap<u128, Vec<u128>>,
     decisions: HashMap<UncountedReason, LedgerDecision>,
+}
+
+/// What a source has from another session.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    /// The other session, if the source states it.
+    original: Option<Name>,
+    /// The line of the last record that was copied; 0 if records do not state that they are copies.
+    until: u64,
 }
 
 /// The indexes of entries by key. It stores only indexes, because the entries have the keys, and there may be millions.
@@ -128,9 +139,14 @@ impl LedgerBuilder {
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = usage.names.iter().map(|name| self.names.number(name)).collect();
         let session = session.map(|session| self.names.number(session));
-        if let Some(original) = &usage.state.copied_from {
-            let original = self.names.number(original);
-            self.copied_from.insert(number, (original, usage.state.copied_until));
+        let (original, until) = (usage.state.copied_from.as_deref(), usage.state.copied_until);
+        if original.is_some() || until > 0 {
+            let original = original.map(|original| self.names.number(original));
+            self.copies.insert(number, Copy { original, until });
+            let own = usage.state.session.as_deref().map(|session| self.names.number(session)).or(session);
+            if let (Some(own), Some(original)) = (own, original) {
+                self.originals.entry(own).or_insert(original);
+            }
         }
         for (own, origin) in &usage.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
@@ -203,9 +219,12 @@ impl LedgerBuilder {
             statements.iter_mut().zip(more).for_each(|(count, more)| *count = count.saturating_add(more));
         }
         let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
-        let is_better = new.row.is_better_evidence_than(&entry.row);
-        let is_tie = !is_better && !entry.row.is_better_evidence_than(&new.row);
-        if is_better || is_tie && name(new.source) < name(entry.source) {
+        // A call belongs to the session that made it, not to a copy of its record.
+        let is_copied =
+            |entry: &LedgerEntry| self.copies.get(&entry.source).is_some_and(|copy| entry.row.line <= copy.until);
+        let evidence = |entry: &LedgerEntry| (is_copied(entry), entry.row.evidence());
+        let order = evidence(&new).cmp(&evidence(entry)).then_with(|| name(new.source).cmp(&name(entry.source)));
+        if order.is_lt() {
             std::mem::swap(entry, &mut new);
         }
         entry.row.join(&new.row);
@@ -264,6 +283,14 @@ impl LedgerBuilder {
             }
         }
         for entry in moved {
+            // Calls that a fork copied under new ids reveal its original.
+            let known = self.by_key.index(entry.row.key, &self.entries).and_then(|index| self.entries.get(index));
+            if let (Some(copy), Some(original)) = (entry.row.session, known.and_then(|known| known.row.session))
+                && entry.row.kind == RowKind::Replayed
+                && copy != original
+            {
+                self.originals.entry(copy).or_insert(original);
+            }
             self.merge(entry);
         }
     }
@@ -306,7 +333,8 @@ impl LedgerBuilder {
     fn exclude_conversions(&mut self) {
         let statements =
             |entry: &LedgerEntry| u64::from(entry.own) + u64::from(entry.replayed) + u64::from(entry.passed);
-        let repeated = conversions::repeated(&self.entries, &|entry| self.source_of(entry));
+        let original_of = |session: Name| self.originals.get(&session).copied();
+        let repeated = conversions::repeated(&self.entries, &|entry| self.source_of(entry), &original_of);
         let repeated = repeated.into_iter().map(|index| (index, None)).collect();
         self.adjust(UncountedReason::Converted, repeated, statements);
         let changed = runs::adjustments(&self.entries, &|entry| self.source_of(entry));
@@ -320,10 +348,15 @@ impl LedgerBuilder {
         let at = usize::try_from(entry.source).ok()?;
         let (written, path) = (self.written.get(at).copied()??, self.sources.get(at)?.as_str());
         let recording = self.recordings.get(&entry.source).copied();
-        let (copied_from, copied_until) = self.copied_from.get(&entry.source).copied().unzip();
-        let is_copied = copied_until.is_some_and(|until| entry.row.line <= until);
+        let copy = self.copies.get(&entry.source);
+        let copied_from = copy.and_then(|copy| copy.original);
+        let origin = match copy {
+            Some(copy) if entry.row.line <= copy.until => EntryOrigin::Copy,
+            Some(copy) if copy.until == 0 => EntryOrigin::Fork,
+            Some(_) | None => EntryOrigin::Own,
+        };
         let names_session = !self.unnamed.contains(&entry.source);
-        Some(EntrySource { is_copied, written, path, names_session, copied_from, recording })
+        Some(EntrySource { origin, written, path, names_session, copied_from, recording })
     }
 
     /// Replaces the rows of the entries at these indexes, or removes the entries.

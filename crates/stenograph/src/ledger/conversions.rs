@@ -15,14 +15,28 @@ use super::source_usage::Name;
 /// ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;
 
+/// The most originals of originals that are followed: sources may name each other in a cycle.
+const ORIGINALS_MAX: usize = 64;
+
 /// The same for sources that name no session: conversions among them state the times of the original.
 const UNNAMED_APART_MAX_MS: u64 = 2_000;
+
+/// Whose call a source states, the best evidence first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EntryOrigin {
+    /// One that it made itself, as far as it states.
+    Own,
+    /// Perhaps one of the session that it was forked from: its records do not state which ones were copied.
+    Fork,
+    /// One of another session, whose record was copied.
+    Copy,
+}
 
 /// The source of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EntrySource<'s> {
-    /// Whether the entry is in a record that was copied from another session.
-    pub is_copied: bool,
+    /// Whose call the source states.
+    pub origin: EntryOrigin,
     /// When it was last written.
     pub written: i64,
     /// Its path.
@@ -66,13 +80,15 @@ struct Statement<'e> {
 }
 
 /// The indexes of entries that repeat a call which another agent made in the same session. `source_of` returns the data that
-/// decides which of two sources is the original, and `None` for entries that cannot be conversions.
+/// decides which of two sources is the original, and `None` for entries that cannot be conversions. `original_of` returns the
+/// session that a session was copied or forked from.
 pub(super) fn repeated<'s>(
     entries: &[LedgerEntry],
     source_of: &dyn Fn(&LedgerEntry) -> Option<EntrySource<'s>>,
+    original_of: &dyn Fn(Name) -> Option<Name>,
 ) -> Vec<usize> {
     let mut repeated = Vec::new();
-    for (connection, indexes) in of_several_writers(entries, source_of) {
+    for (connection, indexes) in of_several_writers(entries, source_of, original_of) {
         let mut ordered: Vec<(_, usize, Statement<'_>)> = indexes
             .into_iter()
             .filter_map(|index| {
@@ -83,7 +99,7 @@ pub(super) fn repeated<'s>(
             .collect();
         ordered.sort_by_key(|(source, _, statement)| {
             let row = &statement.entry.row;
-            (row.model.is_none(), *source, row.time, row.key)
+            (source.origin, row.model.is_none(), *source, row.time, row.key)
         });
         let empty: Vec<(usize, u32)> = ordered
             .extract_if(.., |(_, _, statement)| is_empty(statement.entry))
@@ -124,13 +140,21 @@ fn are_copies_of(copies: &[Statement<'_>], other: Statement<'_>) -> bool {
 fn of_several_writers<'s>(
     entries: &[LedgerEntry],
     source_of: &dyn Fn(&LedgerEntry) -> Option<EntrySource<'s>>,
+    original_of: &dyn Fn(Name) -> Option<Name>,
 ) -> HashMap<Connection, Vec<usize>> {
     let adopted = sessions_of_unnamed(entries, source_of);
+    // A session, its copies and its forks are connected as one.
+    let root = |session: Name| {
+        let above = std::iter::successors(Some(session), |copy| original_of(*copy));
+        above.take(ORIGINALS_MAX).last().unwrap_or(session)
+    };
     let connections = |entry: &LedgerEntry, source: &EntrySource<'_>| {
-        let session = adopted.get(&entry.source).copied().or(entry.row.session);
+        let session = entry.row.session.map(root);
+        let adopted = adopted.get(&entry.source).copied().map(root).filter(|adopted| Some(*adopted) != session);
+        let original = source.copied_from.map(root).filter(|original| ![session, adopted].contains(&Some(*original)));
         let recording = source.recording.map(|(recording, _)| Connection::Recording(recording));
-        let original = source.copied_from.filter(|original| Some(*original) != session).map(Connection::Session);
-        [session.map(Connection::Session), original, recording].into_iter().flatten()
+        let sessions = session.into_iter().chain(adopted).chain(original);
+        sessions.map(Connection::Session).chain(recording)
     };
     let (mut writers, mut several) = (HashMap::new(), HashSet::new());
     for entry in entries.iter().filter(|entry| is_call(entry)) {

@@ -14,8 +14,8 @@ use super::row::{Row, RowKind, Tools};
 use super::source_usage::{CountingState, LastAnswer, Name, Names, Replay, SourceUsage, Uncounted, UncountedReason};
 use super::{ServiceTier, Tokens};
 use crate::evidence::{
-    NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
-    request, running_total,
+    NotACall, do_forks_rename, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
+    repeated_session, request, running_total,
 };
 use crate::model::{Body, Event, Fact, Usage, is_global_id};
 use crate::read::{Sink, is_counted};
@@ -46,7 +46,8 @@ pub struct CallCounter {
     rows: Vec<Row>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     uncounted: Vec<Uncounted>,
-    /// For each replayed call: its key in the source's own session, and its key in the session it comes from.
+    /// For each replayed call: its key in the source's own session, and its key in the session it comes from. For a call whose
+    /// copies have other ids: their key, and its own.
     origins: Vec<(u128, u128)>,
     /// For each replayed call: its key in that session, and its key in an older session that it may come from.
     older_origins: Vec<(u128, u128)>,
@@ -70,9 +71,7 @@ struct Answer {
 /// The session that the source of this record was copied from, as the embedded source or the record itself states.
 fn copied_from(event: &Event<'_>) -> Option<String> {
     let embedded = || Some(crate::carry::stated_source(event.carried.as_deref()?)?.1);
-    // A reduced reading has only the events that are counted.
-    let fork = event.forked_from.as_ref().filter(|_| is_counted(event));
-    let session = fork.map(|fork| fork.session.to_string()).or_else(embedded)?;
+    let session = event.forked_from.as_ref().map(|fork| fork.session.to_string()).or_else(embedded)?;
     Some(session).filter(|session| !session.is_empty() && event.session.as_deref() != Some(session))
 }
 
@@ -109,19 +108,28 @@ impl CallCounter {
         }
     }
 
+    /// States the time of the source's first record. A copy of an earlier session states calls from before that time.
+    pub fn begin(&mut self, time: &Time<'_>) {
+        if self.state.began.is_none() {
+            self.state.began = time.to_millis();
+        }
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         if self.detail == CallDetail::Tools && !event.restates {
             self.add_tool(event);
         }
+        // A reduced reading has only these events.
+        if !is_counted(event) {
+            return;
+        }
         if self.state.copied_from.is_none() {
             self.state.copied_from = copied_from(event);
         }
-        if event.carried.is_some() {
+        // A header states the fork of a whole source.
+        if event.carried.is_some() || event.forked_from.is_some() && event.usage.is_some() {
             self.state.copied_until = event.at.map_or(0, |at| at.line).max(self.state.copied_until);
-        }
-        if !is_counted(event) {
-            return;
         }
         let line = event.at.map_or(0, |at| at.line);
         if event.is_oversize() {
@@ -266,6 +274,16 @@ impl CallCounter {
             (Some(group), _) => key("answer", &[Some(group), request(event).as_deref()]),
             (None, id) => self.key_by_id("record", id.as_deref(), &row, event),
         };
+        if kind == RowKind::Own && row.time.is_some() && do_forks_rename(event) {
+            let by_time = self.key_by_time(&row);
+            match row.time < self.state.began {
+                true => {
+                    self.origins.push((row.key, by_time));
+                    (row.key, row.kind) = (by_time, RowKind::Replayed);
+                }
+                false => self.origins.push((by_time, row.key)),
+            }
+        }
         let key = row.key;
         let at = self.put(row);
         if let (Some(group), CallDetail::Tools) = (&event.group, self.detail) {
@@ -317,7 +335,7 @@ impl CallCounter {
             branch: number(event.branch.as_deref(), state.branch.as_ref()),
             tools: Tools::default(),
             time,
-            stated_at: time.unwrap_or(i64::MAX),
+            stated_at: time.map_or(i64::MAX, |time| time.max(state.began.unwrap_or(time))),
             tokens,
             service_tier: ServiceTier::Standard,
             stated_cost: None,
@@ -343,6 +361,14 @@ impl CallCounter {
             (Some(id), Some(session)) => key(kind, &[Some(id), Some(session)]),
             (Some(_), None) | (None, _) => self.key_by_content(row, event),
         }
+    }
+
+    /// The key of a copied row whose original has another id.
+    fn key_by_time(&self, row: &Row) -> u128 {
+        let numbers = row.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let (time, model) =
+            (row.time.map(|time| time.to_string()), row.model.and_then(|name| self.names.list.get(name.index())));
+        key("time", &[time.as_deref(), model.map(String::as_str), Some(&numbers)])
     }
 
     /// The key of a row without any id: a copy of its record has the same content at the same position.
@@ -371,7 +397,7 @@ impl CallCounter {
             false => UncountedReason::Streamed,
         };
         let (is_first, mut line) = (into.records == 0, row.line);
-        if row.is_better_evidence_than(into) {
+        if row.evidence() < into.evidence() {
             line = into.line;
             into.take_owner(&row);
         }

@@ -26,7 +26,7 @@ pub struct Row {
     pub tools: Tools,
     /// The time of its first record, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// The time of the record that states whose call it is; `i64::MAX` if it has no time.
+    /// The time of the record that states whose call it is, and not before its source began; `i64::MAX` if it has no time.
     pub stated_at: i64,
     /// The tokens.
     pub tokens: Tokens,
@@ -105,9 +105,9 @@ impl Row {
         other.tools.iter().for_each(|tool| self.tools.add(tool));
     }
 
-    /// Whether this row is better evidence of whose call it is: by its kind, and then by its time.
-    pub(super) fn is_better_evidence_than(&self, other: &Row) -> bool {
-        (self.kind, self.stated_at) < (other.kind, other.stated_at)
+    /// How good the evidence is of whose call it is, the best first: by its kind, and then by its time.
+    pub(super) fn evidence(&self) -> (RowKind, i64) {
+        (self.kind, self.stated_at)
     }
 
     /// Takes the owner of the call from another row of it.

@@ -207,6 +207,8 @@ impl UncountedReason {
 /// The state of counting between two records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CountingState {
+    /// When the source began.
+    pub(super) began: Option<i64>,
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) cwd: Option<String>,

@@ -64,6 +64,8 @@ pub struct RowTable {
     /// The columns with what the rows say, which every database has. None if the table came with a later version, or is gone with
     /// one.
     pub columns: &'static [&'static str],
+    /// What a row inherits from the row of its conversation: a name, and the path in the line of that row. `null` is not inherited.
+    pub inherits: &'static [(&'static str, &'static str)],
     /// The table whose rows follow each row of this one.
     pub below: Option<LowerTable>,
 }
@@ -71,7 +73,7 @@ pub struct RowTable {
 impl RowTable {
     /// A table that not every database has.
     pub const fn of(table: &'static str, session: &'static str, order: &'static [&'static str]) -> RowTable {
-        RowTable { table, session, order, columns: &[], below: None }
+        RowTable { table, session, order, columns: &[], inherits: &[], below: None }
     }
 }
 

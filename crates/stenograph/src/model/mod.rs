@@ -49,5 +49,5 @@ pub(crate) use spine::{SpineEvent, key};
 pub use stop_reason::StopReason;
 pub use tokens::Tokens;
 pub use usage::{ServiceSpeed, ServiceTier, Usage};
-pub use usage_words::{TotalPaths, UsageWords};
+pub use usage_words::{HistoryPaths, TotalPaths, UsageWords};
 pub(crate) use uuid::{is_uuid, uuid_of};

@@ -8,6 +8,8 @@ pub struct UsageWords {
     pub counters: &'static [(&'static str, &'static [&'static str])],
     /// Whether two responses may have the same id; their times then distinguish them.
     pub do_groups_repeat: bool,
+    /// Whether a fork copies calls under new ids; their times and tokens then identify them.
+    pub do_forks_rename: bool,
     /// The running total of the session.
     pub total: Option<TotalPaths>,
     /// Facts that state the model of the calls which follow.
@@ -20,8 +22,8 @@ pub struct UsageWords {
     pub searches: &'static [(&'static str, &'static str)],
     /// Fields of a header with the session whose history the source repeats first.
     pub repeated_sessions: &'static [&'static str],
-    /// Fields of a header that hold an object if that history is in another source.
-    pub history_elsewhere: &'static [&'static str],
+    /// Where a header states that this history is in another source.
+    pub history: Option<HistoryPaths>,
 }
 
 impl UsageWords {
@@ -29,14 +31,28 @@ impl UsageWords {
     pub const NONE: UsageWords = UsageWords {
         counters: &[],
         do_groups_repeat: false,
+        do_forks_rename: false,
         total: None,
         model_facts: &[],
         synthetic_model: None,
         sums: &[],
         searches: &[],
         repeated_sessions: &[],
-        history_elsewhere: &[],
+        history: None,
     };
+}
+
+/// The fields of a header that names the source with the records before its own.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryPaths {
+    /// The object.
+    pub object: &'static str,
+    /// The field of the object with the session of the other source.
+    pub session: &'static str,
+    /// The field of the object with the length of the other source in bytes.
+    pub length: &'static str,
+    /// The field of a record with its number in the conversation.
+    pub number: &'static str,
 }
 
 /// The fields of a fact with the running total of a session. An empty name means that the fact has no such field.

@@ -16,6 +16,8 @@ pub struct PendingAnswer {
     pub message: Draft<'static>,
     /// The id of its response.
     pub response: String,
+    /// Whether the source states that id.
+    pub is_response_stated: bool,
     /// Why the model stopped; unknown until the response ends.
     pub stop: Option<String>,
     /// The record's id.
@@ -33,6 +35,8 @@ pub struct AnswerWriter {
     pending: Option<PendingAnswer>,
     /// The results after the pending answer.
     after: Vec<String>,
+    /// A token count that came before its answer, with the response that it names.
+    early: Option<(Option<String>, Usage)>,
     /// The thread and the id of the response that the next answer continues, if its source does not state one.
     open: Option<(u64, String)>,
     responses: u64,
@@ -82,6 +86,14 @@ impl AnswerWriter {
             pending.stop = None;
             answer.usage = answer.usage.or_else(|| pending.usage.take());
         }
+        if answer.usage.is_none()
+            && let Some((response, usage)) = self.early.take()
+        {
+            match response {
+                Some(response) if response != answer.response => self.early = Some((Some(response), usage)),
+                _ => answer.usage = Some(usage),
+            }
+        }
         self.release(out);
         self.pending = Some(answer);
     }
@@ -99,15 +111,21 @@ impl AnswerWriter {
         }
     }
 
-    /// Adds a token count to the answer before it; `false` if the event is not one, or if there is no answer without one.
+    /// Adds a token count to the answer of its response: the one before it, or else the next one. `false` if the event is not one.
     pub fn count(&mut self, event: &Event<'_>) -> bool {
         let (Body::Fact { fact: name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
         if name != "usage" {
             return false;
         }
         self.open = None;
-        let Some(answer) = self.pending.as_mut().filter(|answer| answer.usage.is_none()) else { return false };
-        answer.usage = Some(usage);
+        let group = event.group.as_deref();
+        let is_of = |answer: &PendingAnswer| {
+            answer.usage.is_none() && group.is_none_or(|group| !answer.is_response_stated || answer.response == group)
+        };
+        match self.pending.as_mut().filter(|answer| is_of(answer)) {
+            Some(answer) => answer.usage = Some(usage),
+            None => self.early = Some((group.map(str::to_owned), usage)),
+        }
         true
     }
 
@@ -192,6 +210,22 @@ mod tests {
         let expected = [(0, "null", ""), (0, "null", ""), (0, "\"tool_use\"", "7"), (1, "\"end_turn\"", "")];
         let expected = expected.map(|(at, stop, output)| (at, stop.to_owned(), output.to_owned()));
         assert_eq!(answers(&written(&events)), expected);
+    }
+
+    #[test]
+    fn a_token_count_before_its_answer_waits_for_it() {
+        let named = |count: Event<'static>, group: &'static str| Event { group: Some(group.into()), ..count };
+        let said = |group: &'static str, text| named(message(Role::Assistant, text), group);
+        let output = |events: &[Event<'_>]| -> Vec<String> {
+            answers(&written(events)).into_iter().map(|(_, _, output)| output).collect()
+        };
+        let events = [named(token_count(7), "a"), said("a", "one"), named(token_count(8), "b"), said("b", "two")];
+        assert_eq!(output(&events), ["7", "8"]);
+        let hello = || message(Role::User, "hello");
+        let said = |text| message(Role::Assistant, text);
+        assert_eq!(output(&[hello(), token_count(7), said("one"), hello(), token_count(8), said("two")]), ["7", "8"]);
+        // A count may name a response that its answer does not name.
+        assert_eq!(output(&[hello(), said("one"), named(token_count(7), "a"), hello(), said("two")]), ["7", ""]);
     }
 
     #[test]

@@ -269,7 +269,10 @@ impl ForeignWriter {
         let stated = event.stop_reason.as_deref().filter(|reason| STOPS.contains(reason));
         let stop = Some(stated.unwrap_or(stop).to_owned());
         let usage = event.usage;
-        self.answers.hold(PendingAnswer { record: draft, message, response: id, stop, uuid, time, usage }, out);
+        let is_response_stated = event.group.is_some();
+        let answer =
+            PendingAnswer { record: draft, message, response: id, is_response_stated, stop, uuid, time, usage };
+        self.answers.hold(answer, out);
     }
 
     fn boundary(&mut self, event: &Event<'_>, out: &mut WriterOutput) {

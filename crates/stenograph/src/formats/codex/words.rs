@@ -3,8 +3,8 @@
 use super::notices;
 use super::read::CodexReader;
 use crate::model::{
-    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths,
-    UsageWords, Verdict,
+    AgentState, CallWords, ExitCodeAt, HistoryPaths, JudgementPaths, LimitPaths, ReportPaths, ScriptWords,
+    SessionWords, TotalPaths, UsageWords, Verdict,
 };
 
 pub(super) const WORDS: CallWords = CallWords {
@@ -106,7 +106,12 @@ pub(super) const USAGE: UsageWords = UsageWords {
     }),
     searches: &[("web_search", "completed")],
     repeated_sessions: &["payload.parent_thread_id", "payload.source.subagent.thread_spawn.parent_thread_id"],
-    history_elsewhere: &["payload.history_base"],
+    history: Some(HistoryPaths {
+        object: "payload.history_base",
+        session: "thread_id",
+        length: "end_byte_offset",
+        number: "ordinal",
+    }),
     ..UsageWords::NONE
 };
 

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use super::content::{self, ContentKind};
 use super::{NAME, own};
+use crate::evidence::running_total;
 use crate::formats::document::{DocumentFrame, DocumentPart, is_end};
 use crate::frame::Items;
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
+use crate::model::{Body, Content, Event, Input, Outline, Role, Tokens, Usage, is_uuid};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::time::Time;
@@ -44,6 +45,9 @@ impl Writer for CodexWriter {
             self.has_header = true;
             self.compaction_without_summary(out);
             self.ordinal = extra.raw("ordinal").and_then(|number| number.parse().ok()).or(self.ordinal);
+            if let Some(total) = events.iter().find_map(running_total) {
+                self.total = usage_of(&total.tokens);
+            }
             return self.place(own::record(events, extra), out);
         }
         for event in events {
@@ -371,6 +375,19 @@ fn typed<'a>(kind: &str) -> Draft<'a> {
     let mut payload = Draft::new();
     payload.set_str("type", kind);
     payload
+}
+
+/// The usage with the counters of a running total, whose input includes the cache.
+fn usage_of(total: &Tokens) -> Usage {
+    let some = |number: u64| Some(number).filter(|number| *number > 0);
+    Usage {
+        input: some(total.input.saturating_sub(total.cache_read).saturating_sub(total.cache_write)),
+        output: some(total.output),
+        cache_read: some(total.cache_read),
+        cache_write: some(total.cache_write),
+        reasoning: some(total.reasoning),
+        ..Usage::default()
+    }
 }
 
 /// Whether a usage counts any tokens. A cost alone has no place here, and zeros are not a response.

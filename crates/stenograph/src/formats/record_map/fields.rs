@@ -59,6 +59,11 @@ pub fn take_fields<'a>(fields: &[(RecordField, &str)], object: &mut Object<'a>, 
             RecordField::RequestId => event.request_id = word(),
             RecordField::Session => event.session = word(),
             RecordField::Thread => event.thread = word(),
+            RecordField::OuterSession => {
+                if let Some(outer) = word() {
+                    event.thread = event.session.replace(outer);
+                }
+            }
             RecordField::ForkSession => {
                 event.forked_from = word().map(|session| Box::new(ForkOrigin { session, record: None }));
             }
@@ -108,6 +113,7 @@ pub fn put_fields(
     out: &mut Values,
 ) {
     let fork = event.forked_from.as_ref();
+    let is_nested = fields.iter().any(|(field, path)| *field == RecordField::OuterSession && is_taken(extra, path));
     for (field, path) in fields {
         let word = match field {
             RecordField::Id => &event.id,
@@ -118,7 +124,9 @@ pub fn put_fields(
             RecordField::Parent => &event.parent,
             RecordField::Group => &event.group,
             RecordField::RequestId => &event.request_id,
-            RecordField::Session => &event.session,
+            RecordField::Session if is_nested => &event.thread,
+            RecordField::OuterSession if !is_nested => continue,
+            RecordField::Session | RecordField::OuterSession => &event.session,
             RecordField::Thread => &event.thread,
             RecordField::ForkSession => {
                 out.put_opt(path, fork.map(|fork| crate::text::quote(&fork.session)));
