@@ -188,8 +188,11 @@ fn kept_records_follow_the_marker_where_records_have_parents() {
 fn formats_that_cannot_store_a_summary_have_no_plan() {
     let native = Registry::built_in().named("steno").unwrap();
     assert!(can_store_summary(native));
-    let places: Vec<&str> =
-        crate::formats::FORMATS.iter().filter(|format| can_store_summary(**format)).map(|format| format.info().name).collect();
+    let places: Vec<&str> = crate::formats::FORMATS
+        .iter()
+        .filter(|format| can_store_summary(**format))
+        .map(|format| format.info().name)
+        .collect();
     assert!(places.len() >= 4, "{places:?}");
     for format in crate::formats::FORMATS.iter().filter(|format| !can_store_summary(**format)) {
         let events = turns(3);
