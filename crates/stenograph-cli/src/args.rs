@@ -1,6 +1,6 @@
 //! The arguments of `steno`: the list of its commands, in groups. Each command declares its options in its own file.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
@@ -141,6 +141,13 @@ pub fn format_name() -> PossibleValuesParser {
     PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
 }
 
+/// Parses the name of a format to write. Help and completions list only those that can be written; the others have an error of
+/// their own.
+pub fn target_format_name() -> PossibleValuesParser {
+    let formats = stenograph::formats::FORMATS.iter().map(|format| format.info());
+    PossibleValuesParser::new(formats.map(|info| PossibleValue::new(info.name).hide(info.own_only)))
+}
+
 /// Parses the name of a line format.
 pub fn line_format_name() -> PossibleValuesParser {
     let formats = stenograph::formats::FORMATS.iter().map(|format| format.info());
@@ -162,9 +169,16 @@ mod tests {
     }
 
     #[test]
-    fn the_help_fits_eighty_columns() {
-        let help = command().term_width(80).render_help().to_string();
-        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
-        assert_eq!(long, Vec::<&str>::new());
+    fn all_help_fits_eighty_columns() {
+        let mut commands = vec![command().term_width(80)];
+        while let Some(mut command) = commands.pop() {
+            command.build();
+            for help in [command.render_help(), command.render_long_help()] {
+                let help = help.to_string();
+                let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+                assert_eq!(long, Vec::<&str>::new(), "{}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned().map(|command| command.term_width(80)));
+        }
     }
 }

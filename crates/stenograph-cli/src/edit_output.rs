@@ -8,6 +8,7 @@ use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable};
 use stenograph::format::Format;
 use stenograph::json::Draft;
 use stenograph::model::Event;
+use stenograph_store::databases;
 use stenograph_store::edit::{FileEdit, FileState, FileStateBuilder};
 use stenograph_store::undo::{self, EditCommand, UndoOutcome, UndoStep};
 use stenograph_store::{Passes, Place, Problem, Source, Spool};
@@ -248,6 +249,11 @@ fn replace(
 /// Restores a file to its state before the last edit.
 pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let name = path.display();
+    if databases::is_conversation(path) {
+        // The usual hint names an option that undo does not have.
+        let error = stenograph_store::Error::about(path, Problem::InDatabase);
+        return Err(CommandError::new(error.to_string()).hint("use the agent itself to change its sessions"));
+    }
     match undo::undo(path)? {
         UndoOutcome::Restored { size, appended, by } => {
             if json {
@@ -255,7 +261,10 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
                 output.line(&harmless_json(&draft.with("size", size).with("appended", appended).render(None)))?;
             } else {
                 let by = by.name();
-                output.say(&format!("{name}: restored to the state before steno {by}, byte for byte ({} bytes)", grouped(size)));
+                output.say(&format!(
+                    "{name}: restored to the state before steno {by}, byte for byte ({} bytes)",
+                    grouped(size)
+                ));
                 if appended > 0 {
                     output.say(&format!("  kept {} bytes that were appended since", grouped(appended)));
                 }
@@ -305,7 +314,9 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
         UndoOutcome::Changed => Err(CommandError::new(format!(
             "{name}: the file changed after the edit; nothing was undone"
         ))
-        .hint("only appended lines are allowed; to see the old content, decompress the undo file after its first line with zstd -d")),
+        .hint(
+            "undo works only if lines were appended; the undo file has the old content: tail -n +2 UNDO-FILE | zstd -d",
+        )),
         UndoOutcome::Damaged { path } => {
             Err(CommandError::new(format!("{}: the undo file is damaged; nothing was undone", path.display()))
                 .hint("look for another copy of the file"))

@@ -114,7 +114,7 @@ fn not_kept(store: &Store, found: &[FoundFile]) -> Result<Vec<String>, CommandEr
     // Per agent, the transcript that is deleted first.
     let mut first: BTreeMap<&str, i64> = BTreeMap::new();
     for file in missing {
-        let Some((agent, days)) = info(file).and_then(|info| Some((info.agent, info.retention_days?))) else {
+        let Some((agent, days)) = info(&file).and_then(|info| Some((info.agent, info.retention_days?))) else {
             continue;
         };
         let deleted = file.stat.modified_ns / 1_000_000 + i64::from(days) * DAY_MS;

@@ -19,6 +19,11 @@ const HINT: &str = "write \"model-name\" = { input = 3, output = 15, cache_read 
 /// The limit of models in the file. People write it by hand, and every call is matched against every entry.
 const OVERRIDES_MAX: usize = 1_000;
 
+/// The user's price file, whether it exists or not.
+pub fn own_path() -> Option<PathBuf> {
+    config::variable(VARIABLE).map(PathBuf::from).or_else(|| config::user_file(FILE_NAME))
+}
+
 /// Loads the shipped prices with the user's overrides.
 pub fn load() -> Result<Prices, CommandError> {
     let shipped = Prices::shipped();

@@ -30,7 +30,7 @@ pub struct StoreArgs {
 pub struct SessionArgs {
     #[command(flatten)]
     place: StoreArgs,
-    /// Look for session ids and latest in this project only; . is the project of this folder
+    /// Only sessions of this project; . is the project of this folder
     #[arg(long, value_name = "NAME", add = crate::completion::project())]
     project: Option<String>,
 }

@@ -31,7 +31,9 @@ fn explained(text: &str) -> CommandError {
         let values = values.trim_start_matches(POSSIBLE_VALUES).trim_end_matches(']');
         error = error.hint(format!("use one of{values}"));
     }
-    for tip in paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("tip: ")) {
+    // A long option that a command lacks is hardly meant as a value.
+    let is_wrong = |tip: &&str| tip.starts_with("to pass '--");
+    for tip in paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("tip: ")).filter(|tip| !is_wrong(tip)) {
         error = error.hint(tip.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     if error.hints().is_empty() {
@@ -78,6 +80,8 @@ mod tests {
         let (message, hints) = lines(&["steno", "list", "--limt", "3"]);
         assert_eq!(message, "unexpected argument '--limt' found");
         assert_eq!(hints, ["a similar argument exists: '--limit'"]);
+        let (_, hints) = lines(&["steno", "show", "a", "--nothing"]);
+        assert_eq!(hints, ["steno show --help lists the options"]);
         let (message, hints) = lines(&["steno", "show"]);
         assert_eq!(message, "the following required arguments were not provided: <FILE|SESSION>");
         assert_eq!(hints, ["steno show --help lists the options"]);

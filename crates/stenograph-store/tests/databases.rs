@@ -7,6 +7,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use stenograph_store::databases::{conversation_path, conversations, is_conversation, split};
+use stenograph_store::discover::Places;
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
+use stenograph_store::runs::transcripts;
 use stenograph_store::{Passes, Problem, Source};
 
 /// A database with the tables of OpenCode and these conversations, each with a question and an answer.
@@ -232,4 +235,22 @@ fn times_and_names_that_no_agent_writes_are_read() {
         }
     }
     assert_eq!(files(folder.path()), ["a.db"]);
+}
+
+#[test]
+fn only_conversations_without_an_archived_copy_are_missing_in_the_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, store) = (folder.path().join("home"), Store::new(folder.path().join("store")));
+    fs::create_dir_all(home.join(".local/share/opencode")).unwrap();
+    let path = home.join(".local/share/opencode/opencode.db");
+    let agent = database(&path, &["ses_1", "ses_2"]);
+    let places = Places::below(home);
+    let (scope, archiving) = (IndexScope::All, Archiving::Yes);
+    let plan = IndexPlan { places: &places, scope, archiving, memory: 256 << 20, threads: 1, now: 1 };
+    run(&store, &plan, &mut NoObserver).unwrap();
+    assert_eq!(store.not_archived(&transcripts(&places)).unwrap().len(), 0);
+    add(&agent, "ses_3");
+    let missing = store.not_archived(&transcripts(&places)).unwrap();
+    let missing: Vec<&Path> = missing.iter().map(|file| file.path.as_path()).collect();
+    assert_eq!(missing, [conversation_path(&path, "ses_3")]);
 }

@@ -50,12 +50,10 @@ impl Error {
     /// How to solve the problem, where that is known.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Error::UnknownFormat => Some("name the format: Registry::named and Session::of"),
-            Error::AmbiguousFormat(_) => Some("name one of them: Registry::named and Session::of"),
-            Error::NoSuchFormat(_) => Some("Registry::formats lists the formats; Registry::with adds one"),
-            Error::ReadOnlyFormat(_) => {
-                Some("steno formats and Registry::targets list the formats that can be written")
-            }
+            Error::UnknownFormat => Some("name the format"),
+            Error::AmbiguousFormat(_) => Some("name one of these formats"),
+            Error::NoSuchFormat(_) => Some("steno formats lists the formats"),
+            Error::ReadOnlyFormat(_) => Some("steno formats lists the formats that can be written"),
             Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry => {
                 Some("convert without embedding the source, or choose another format")
             }

@@ -21,7 +21,7 @@ use stenograph_store::{Problem, Warning};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{self, Output};
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 use copies_by_session::{CopiesBySession, SessionCopies};
 
 /// Manage archived copies of transcripts
@@ -115,7 +115,7 @@ pub(super) fn warnings_json(warnings: &[Warning]) -> String {
 
 /// The copies that a name refers to: a path, or a prefix of a session id. The archive answers where the index cannot.
 fn copies_named(
-    place: &StoreArgs,
+    place: &SessionArgs,
     store: &Store,
     archive: &Archive,
     name: &str,
@@ -137,7 +137,7 @@ fn copies_named(
                 }
             }
             // The archive alone knows sources that were archived but never indexed.
-            Err(CommandError::NotFound { .. }) => {}
+            Err(CommandError::NotFound { .. }) if place.project().is_none() => {}
             Err(error) => return Err(error),
         },
         Err(error) if matches!(error.problem, Problem::IndexMissing | Problem::IndexDamaged) => {}

@@ -20,6 +20,8 @@ use crate::input::{self, Flow, TranscriptInput};
 use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
 use crate::progress::SourceProgress;
 use crate::store::SessionArgs;
+use crate::table;
+use crate::terminal::fitted_path;
 use orphans::Orphans;
 
 /// Check a file and report anything unusual
@@ -247,7 +249,9 @@ fn report(input: &TranscriptInput, counts: &FileCounts, output: &mut Output<'_>)
     let events: u64 = counts.events.values().sum();
     let kinds = Kind::ALL.iter().filter_map(|kind| Some(format!("{} {}", counts.events.get(kind)?, kind.name())));
     let kinds: Vec<String> = kinds.collect();
-    let name = output.colour().paint(TextStyle::Strong, &harmless_line(&input.name()));
+    let width = table::screen_width();
+    let room = if width == usize::MAX { width } else { width.saturating_sub(1) };
+    let name = output.colour().paint(TextStyle::Strong, &fitted_path(Path::new(&input.name()), room));
     let format = input.format.info().name;
     let (records, events) = (counted(counts.records, "record"), counted(events, "event"));
     let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };

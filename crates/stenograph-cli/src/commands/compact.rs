@@ -56,7 +56,7 @@ pub struct Options {
     input: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// Look for session ids and latest in this project only; . is the project of this folder
+    /// Only sessions of this project; . is the project of this folder
     #[arg(long, value_name = "NAME", conflicts_with = "context", add = crate::completion::project())]
     project: Option<String>,
     /// Read as this format instead of detecting it (steno formats lists them)

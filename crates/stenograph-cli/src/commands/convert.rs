@@ -42,8 +42,8 @@ pub struct Options {
     input: PathBuf,
     #[command(flatten)]
     place: SessionArgs,
-    /// Format to write
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Format to write (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::target_format_name(), hide_possible_values = true)]
     to: String,
     /// Read as this format instead of detecting it (steno formats lists them)
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]

@@ -19,6 +19,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::filter::PeriodArgs;
 use crate::output::{Output, counted, grouped};
 use crate::store::SessionArgs;
+use crate::terminal::fitted_in_message;
 
 /// Remove part of a transcript, or split it
 ///
@@ -143,7 +144,7 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
     };
     let (dry_run, result) = (options.target.dry_run, Some(EditResult::new(&edited, written)));
     let report = EditReport { file: &name, format, dry_run, details, removed, result };
-    report.print(&options.target, &sentences(&name, count, &found, &options.target), output)?;
+    report.print(&options.target, &sentences(&fitted_in_message(&name), count, &found, &options.target), output)?;
     Ok(if found.removed.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
 

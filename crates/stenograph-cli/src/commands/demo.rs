@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use anstyle::Style;
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::{Format, FormatInfo};
@@ -18,7 +19,7 @@ use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::format_named;
 use crate::output::{Output, TextStyle, shortened};
-use crate::terminal;
+use crate::terminal::{self, Line, wrapped_text};
 
 /// Create a sample conversation and a short tour
 ///
@@ -101,8 +102,12 @@ impl Tour<'_, '_> {
         for sample in samples {
             let report = &sample.outcome.losses;
             let kept = format!("{} of {}", report.kept.values().sum::<u64>(), report.read.values().sum::<u64>());
-            let line = format!("  {:<name_width$}  {kept:>8}  {}", sample.file, missing(report));
-            self.say(&shortened(&line, width()))?;
+            let begin = format!("  {:<name_width$}  {kept:>8}  ", sample.file);
+            let room = width().saturating_sub(begin.len()).max(ROOM_MIN);
+            for (at, line) in Line::of(&missing(report), Style::new()).wrapped(room).iter().enumerate() {
+                let begin = if at == 0 { begin.clone() } else { " ".repeat(begin.len()) };
+                self.say(&format!("{begin}{}", line.text()))?;
+            }
         }
         self.say("")?;
         self.say("steno reads each file back and compares it, so every loss is measured. Try it yourself:")?;
@@ -152,6 +157,14 @@ impl Tour<'_, '_> {
         self.output.line(text)
     }
 
+    /// A line that a command printed.
+    fn indented(&mut self, line: &str) -> Result<(), CommandError> {
+        let room = width() - INDENT;
+        // JSON has no place to break a line.
+        let lines = wrapped_text(line, room).into_owned();
+        lines.split('\n').try_for_each(|line| self.say(format!("  {}", shortened(line, room)).trim_end()))
+    }
+
     fn heading(&mut self, text: &str) -> Result<(), CommandError> {
         self.say("")?;
         self.say(text)
@@ -165,23 +178,21 @@ impl Tour<'_, '_> {
     /// Runs a command in the folder and shows its output.
     fn run(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
-        printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, width() - INDENT))))
+        printed.lines().try_for_each(|line| self.indented(line))
     }
 
     /// Runs a command in the folder and shows the last line of its output.
     fn run_for_last(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
         let last = printed.lines().last().unwrap_or_default();
-        self.say(&format!("  \u{2026}\n  {}", shortened(last, width() - INDENT)))
+        self.say("  \u{2026}")?;
+        self.indented(last)
     }
 
     /// Runs a command in the folder and shows the first lines of its output.
     fn run_for_first(&mut self, line: &str, count: usize) -> Result<(), CommandError> {
         let printed = self.print(line)?;
-        printed
-            .lines()
-            .take(count)
-            .try_for_each(|line| self.say(&format!("  {}", shortened(line, width() - INDENT))))?;
+        printed.lines().take(count).try_for_each(|line| self.indented(line))?;
         if printed.lines().count() > count {
             self.say("  \u{2026}")?;
         }
@@ -215,6 +226,9 @@ impl Tour<'_, '_> {
         self.say(&good)
     }
 }
+
+/// The least width of the last column of the table.
+const ROOM_MIN: usize = 20;
 
 /// How many kinds or fields the table names; it counts the rest.
 const NAMED_MAX: usize = 4;

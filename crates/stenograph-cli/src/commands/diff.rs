@@ -10,8 +10,10 @@ use stenograph::compare::{
     Comparison, DiffChange, DiffStep, DiffSteps, DiffStepsBuilder, ShownChange, Side, StepText, Vocabulary, compare,
 };
 use stenograph::model::Outline;
+use stenograph::time::Time;
 use stenograph_store::event_cache::{EventCache, EventRef};
 
+use crate::clock;
 use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
@@ -76,7 +78,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     });
     let found =
         compare(std::mem::take(&mut a.steps), std::mem::take(&mut b.steps), [&vocabularies[0], &vocabularies[1]]);
-    let facts = facts::of([(&a, &found.a), (&b, &found.b)]);
+    let time = if options.json { |time: &Time<'_>| time.to_iso_millis() } else { clock::format_second };
+    let facts = facts::of([(&a, &found.a), (&b, &found.b)], time);
     if !options.json {
         output.page();
     }

@@ -5,6 +5,7 @@ mod files;
 mod scan;
 mod view;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use stenograph::query::Query;
@@ -13,7 +14,7 @@ use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::{FilterArgs, query_of};
-use crate::output::{Output, counted, harmless_json};
+use crate::output::{Output, counted, grouped, harmless_json};
 use crate::store::StoreArgs;
 use crate::table;
 
@@ -212,9 +213,8 @@ fn report_nothing(query: &Query, options: &Options, output: &mut Output<'_>) {
         if options.filter.all().iter().any(|(_, value)| value.is_some()) { " with these filters" } else { "" };
     let text = if options.query.is_empty() { query.to_string() } else { options.query.join(" ") };
     output.say(&format!("nothing found for {text}{filters}"));
-    let spread =
-        if options.session || options.query.len() < 2 { "" } else { "; --session finds words in different events" };
-    output.say(&format!("hint: update the index with steno index; fewer words, word* or word~ match more{spread}"));
+    let spread = if options.session || options.query.len() < 2 { "" } else { ", or --session" };
+    output.say(&format!("hint: try fewer words, word*, word~{spread}; or update the index with steno index"));
 }
 
 /// Reports the number of hits, and how to get more.
@@ -223,11 +223,24 @@ fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, 
     if answer_to_show.hits.is_empty() {
         return report_nothing(query, options, output);
     }
-    let shown = answer_to_show.hits.len() as u64;
-    let mut text = format!("\n{about}{}", counted(answer_to_show.total, "hit"));
-    if let Some(next) = &answer_to_show.next {
-        let order = if options.newest { "" } else { ", best first" };
-        text.push_str(&format!(", {shown} shown{order}; --cursor {next} shows more"));
-    }
-    output.say(&text);
+    let sessions: HashSet<i64> = answer_to_show.hits.iter().map(|shown| shown.hit.session).collect();
+    let sessions = match options.within.is_empty() {
+        true => format!(" in {}", counted(sessions.len() as u64, "session")),
+        // Files that are read directly have no sessions.
+        false => String::new(),
+    };
+    let total = format!("\n{about}{}", counted(answer_to_show.total, "hit"));
+    output.say(&match &answer_to_show.next {
+        None if options.cursor.is_none() => format!("{total}{sessions}"),
+        next => {
+            let which = match (&options.cursor, options.newest) {
+                (Some(_), _) => "next",
+                (None, true) => "newest",
+                (None, false) => "best",
+            };
+            let shown = grouped(answer_to_show.hits.len() as u64);
+            let more = next.as_ref().map(|next| format!("; show more with --cursor {next}")).unwrap_or_default();
+            format!("{total}: the {which} {shown} are shown{sessions}{more}")
+        }
+    });
 }

@@ -1,5 +1,6 @@
 //! `steno formats`: lists the formats, for people and for programs.
 
+use anstyle::Style;
 use stenograph::format::FormatInfo;
 use stenograph::formats::FORMATS;
 use stenograph::json::Draft;
@@ -7,6 +8,7 @@ use stenograph::json::Draft;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle};
 use crate::table;
+use crate::terminal::Line;
 
 /// List the formats that steno reads and writes
 ///
@@ -40,10 +42,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             continue;
         }
         let name = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", info.name));
-        output.line(&format!("{name}  {}", info.title))?;
+        let room = table::screen_width().saturating_sub(width + 2);
+        let mut first = Some(name);
+        for line in Line::of(info.title, Style::new()).wrapped(room) {
+            let name = first.take().unwrap_or_else(|| " ".repeat(width));
+            output.line(&format!("{name}  {}", line.text()))?;
+        }
         let shape = if info.framing.allows_lines() { "line format" } else { "document" };
-        let read_only = if info.own_only { "; read-only: no conversion into it" } else { "" };
-        let carries = if info.traits.carries { "; can embed a source" } else { "" };
+        let read_only = if info.own_only { "; read-only" } else { "" };
+        let carries = if info.traits.carries && !info.own_only { "; can embed a source" } else { "" };
         let blank = "";
         output.line(&format!("{blank:<width$}  {shape}, .{}{carries}{read_only}", info.extension))?;
         for home in homes_for(info, table::screen_width()) {

@@ -13,7 +13,7 @@ use stenograph_store::sessions::{DEPTH_MAX, ListShape, SessionOrder, ShortNames,
 
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::FilterArgs;
-use crate::output::{Output, counted, harmless_json};
+use crate::output::{Output, TextStyle, counted, grouped, harmless_json};
 use crate::store::{SessionArgs, StoreArgs};
 use crate::{prices, table, terminal};
 use choose::Choice;
@@ -25,7 +25,7 @@ use view::{ListItem, ListRow, ListView};
 /// Lists the sessions that steno index has found, including those whose files are gone; steno show and steno find read their
 /// archived copies. Each line shows the shortest unique beginning of the session id (other commands accept it), the agent, the
 /// project, the time of the last event, the cost, the number of messages, the size, and the title or else the first question.
-/// With a QUERY, steno lists only the sessions that match; the syntax is that of steno find.
+/// The time is that of the last message, call or result. Sessions without a message of a person come after all others. With a QUERY, steno lists only the sessions that match; the syntax is that of steno find.
 ///
 /// A project is a git repository, identified by its remote or else by its folder; outside a repository it is the folder of the
 /// session. Two clones of one remote are one project.
@@ -178,9 +178,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&line)?;
         }
     }
-    let listed = rows.iter().filter(|row| row.is_conversation()).count();
-    if (listed as u64) < total {
-        output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total, "session")));
+    let listed = rows.iter().filter(|row| row.is_conversation()).count() as u64;
+    let count = match listed < total {
+        true => format!("{} of {} shown; --limit N shows more", grouped(listed), counted(total, "session")),
+        false => counted(listed, "session"),
+    };
+    match output.is_terminal() {
+        // In the pager too, the last line says how many there are.
+        true => output.line(&colour.paint(TextStyle::Faint, &count))?,
+        false if listed < total => output.say(&count),
+        false => {}
     }
     Ok(status)
 }

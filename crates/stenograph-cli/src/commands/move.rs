@@ -30,7 +30,7 @@ use crate::input::{self, TranscriptInput};
 use crate::output::Output;
 use crate::store::SessionArgs;
 
-/// Move a session to another agent, or after its folder
+/// Move a session to another agent or to a renamed folder
 ///
 /// With --to, steno converts the session, embeds the source, and writes the result where the agent looks for its sessions, under
 /// a new id. Standard output gets the command that resumes it there. A session that was moved can be moved back: the new turns
@@ -59,8 +59,8 @@ pub struct Options {
     /// Working folder of the moved session [default: the same]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this format instead of detecting it (steno formats lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name(), hide_possible_values = true)]
     from: Option<String>,
     /// Move a session that its agent still works on
     #[arg(long)]

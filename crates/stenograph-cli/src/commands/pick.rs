@@ -24,7 +24,7 @@ use crate::args::{self, Args};
 use crate::commands;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
-use crate::store::StoreArgs;
+use crate::store::{SessionArgs, StoreArgs};
 use crate::terminal::ScreenStream;
 use action::{PickAction, PickTask};
 use find_loop::Picked;
@@ -73,7 +73,7 @@ pub struct Options {
     #[arg(long)]
     print: bool,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
@@ -82,7 +82,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut picker = Picker::new(&options.query.join(" "), enter);
     picker.take_sessions(sessions(&options.place, Amount::Newest)?, Loading::Newest);
     if picker.counts().1 == 0 {
-        // The newest sessions may be outside of --root.
+        // The newest sessions may be outside of --root and --project.
         picker.take_sessions(sessions(&options.place, Amount::All)?, Loading::Complete);
     }
     if picker.counts().1 == 0 {
@@ -120,14 +120,13 @@ enum Amount {
 const NEWEST: usize = 200;
 
 /// The sessions of the index, newest first.
-fn sessions(place: &StoreArgs, amount: Amount) -> Result<SearchedSessions, CommandError> {
+fn sessions(place: &SessionArgs, amount: Amount) -> Result<SearchedSessions, CommandError> {
     let catalogue = place.store()?.catalogue()?;
     let mut sessions = match amount {
         Amount::Newest => catalogue.newest_sessions(NEWEST)?,
         Amount::All => catalogue.sessions()?,
     };
-    if let Some(root) = place.root() {
-        let inside = catalogue.sessions_below(&root)?;
+    if let Some(inside) = place.scope(&catalogue)? {
         sessions.retain(|session| inside.contains(&session.id));
     }
     SessionOrder::Newest.sort(&mut sessions);

@@ -19,6 +19,7 @@ use stenograph_store::log::Durability;
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::Output;
+use crate::terminal::wrapped_text;
 use feed::{Arrival, Feed};
 use intake::Intake;
 use recorders::Recorders;
@@ -65,14 +66,20 @@ pub struct Options {
     command: Vec<String>,
 }
 
+/// The width of the help: the terminal is not known when it is made.
+const HELP_WIDTH: usize = 80;
+
 fn after_help() -> String {
     let mut help = String::from("Layouts:\n");
     for layout in LAYOUTS {
         let info = layout.info();
         // The title has a line of its own, so that the lines of a long one are indented alike.
-        help.push_str(&format!("  {}\n      {}\n      PATH: {}\n", info.name, info.title, info.path));
-        for (key, meaning) in info.keys {
-            help.push_str(&format!("      --set {key}=…  {meaning}\n"));
+        let mut lines = vec![format!("  {}", info.name), format!("      {}", info.title)];
+        lines.push(format!("      PATH: {}", info.path));
+        lines.extend(info.keys.iter().map(|(key, meaning)| format!("      --set {key}=…  {meaning}")));
+        for line in lines {
+            help.push_str(&wrapped_text(&line, HELP_WIDTH));
+            help.push('\n');
         }
     }
     help.push_str(

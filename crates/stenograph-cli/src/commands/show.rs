@@ -69,7 +69,7 @@ pub struct Options {
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// Look for session ids and latest in this project only; . is the project of this folder
+    /// Only sessions of this project; . is the project of this folder
     #[arg(long, value_name = "NAME", conflicts_with = "context", add = crate::completion::project())]
     project: Option<String>,
     /// With --context: also show events that Chibi has moved out of the window, into its archive

@@ -9,18 +9,22 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stenograph::query::SessionFacts;
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::{FoundFile, Stat, path_hints};
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::{SavedStatuses, Store};
+use stenograph_store::project::ProjectNames;
 use stenograph_store::runs::{self, Look, Need, RunLook, RunsSeen};
+use stenograph_store::sessions::SessionDetails;
 use stenograph_store::{Error, Problem};
 
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::query_of;
 use crate::input;
 use crate::live;
 use crate::output::{Colour, Output, counted, harmless_json};
-use crate::store::StoreArgs;
+use crate::store::{SessionArgs, StoreArgs};
 use crate::table::screen_width;
 use crate::terminal;
 
@@ -63,7 +67,7 @@ pub struct Options {
     #[arg(skip)]
     standard_input: input::StandardInput,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Without a name: look only at transcripts written within this time (30m, 24h, 7d)
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
@@ -106,7 +110,7 @@ pub fn attention(
     let options = Options {
         files: Vec::new(),
         standard_input: input::StandardInput::default(),
-        place: place.clone(),
+        place: place.into(),
         active_within: OLD_MS.unsigned_abs(),
         all: false,
         watch: false,
@@ -120,7 +124,8 @@ pub fn attention(
     let since_ms = crate::clock::millis() - OLD_MS;
     let recent = found.iter().take_while(|file| file.stat.modified_ns / 1_000_000 >= since_ms).cloned().collect();
     let runs = options.look_around(recent)?;
-    let active: Vec<&RunLook> = runs.iter().filter(|run| Need::of(run) != Need::Over).take(most).collect();
+    let active: Vec<&RunLook> =
+        runs.iter().filter(|run| !matches!(Need::of(run), Need::Over | Need::Unknown)).take(most).collect();
     if active.is_empty() {
         return Ok(Vec::new());
     }
@@ -212,7 +217,18 @@ impl Options {
     fn look_around(&self, found: Vec<FoundFile>) -> Result<Vec<RunLook>, CommandError> {
         let saved = self.saved();
         let since_ms = crate::clock::millis().saturating_sub_unsigned(self.active_within);
-        Ok(runs::look_around(found, self.how(&saved, since_ms)?))
+        let mut runs = runs::look_around(found, self.how(&saved, since_ms)?);
+        if let Some(query) = query_of(&[("project", self.place.project())], "")? {
+            let catalogue = self.place.store()?.catalogue().ok();
+            let mut names = catalogue.and_then(|known| ProjectNames::of(&known).ok()).unwrap_or_default();
+            runs.retain(|run| {
+                let (folder, session) = (run.status.cwd.as_deref(), run.status.session.as_deref());
+                let projects = folder.map(|folder| names.names(folder, session)).unwrap_or_default();
+                let facts = SessionFacts { projects: &projects, ..SessionFacts::default() };
+                SessionDetails { facts, ..SessionDetails::default() }.match_expr(query.expr())
+            });
+        }
+        Ok(runs)
     }
 
     fn saved(&self) -> SavedStatuses {
@@ -228,7 +244,7 @@ impl Options {
     fn look_at_named(&self, look: Look<'_>) -> Runs {
         let mut runs = Runs { runs: Vec::new(), errors: Vec::new() };
         for path in &self.files {
-            let agents = self.standard_input.path(path).and_then(|path| live::agents(&(&self.place).into(), &path));
+            let agents = self.standard_input.path(path).and_then(|path| live::agents(&self.place, &path));
             let looked = agents.and_then(|agents| {
                 let one = |agent| look_at_agent(agent, look).transpose();
                 agents.into_iter().filter_map(one).collect::<Result<Vec<RunLook>, _>>()
@@ -296,9 +312,10 @@ impl Options {
         Ok(match transcripts {
             0 => live::no_transcripts(self.place.home()),
             count => CommandError::not_found(format!(
-                "no agent was active in the last {} (of {})",
+                "no agent was active in the last {} (of {}{})",
                 crate::clock::format_duration(self.active_within),
-                counted(count, "transcript")
+                counted(count, "transcript"),
+                self.place.project().map(|project| format!(", project {project}")).unwrap_or_default()
             ))
             .hint(FURTHER)
             .hint("list all sessions with steno list"),

@@ -14,6 +14,7 @@ use crate::edit_report::{EditReport, EditResult, ReportCounts, ReportedEvent, si
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 use crate::store::SessionArgs;
+use crate::terminal::fitted_in_message;
 use crate::tokenizer;
 
 /// Shorten a transcript to a number of tokens
@@ -23,9 +24,9 @@ use crate::tokenizer;
 /// never separates a call from its result, and never changes system prompts or the newest question. The rule `cycod` works like
 /// CycoD itself, with its three limits.
 ///
-/// --tokenizer counts the tokens of the conversation as the model would receive it, once; steno usage adds up the tokens of all
-/// model calls. Everything else is copied byte for byte; records that repeat removed content are removed too.
-/// steno reports the changes on standard error; --dry-run and --json list every event.
+/// --tokenizer counts each message once; steno usage adds up the tokens of all model calls. Everything else is copied byte for
+/// byte; records that repeat removed content are removed too. steno reports the changes on standard error; --dry-run and --json
+/// list every event.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -117,7 +118,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         reached: report.is_reached(),
         events: ReportCounts { removed: removed_count, kept: count - removed_count },
     };
-    let sentences = sentences(options, &name, &details, &report);
+    let sentences = sentences(options, &fitted_in_message(&name), &details, &report);
     let (dry_run, result) = (options.target.dry_run, Some(EditResult::new(&edited, written)));
     EditReport { file: &name, format: format.info().name, dry_run, details, removed, result }.print(
         &options.target,
@@ -200,13 +201,18 @@ fn sentences(options: &Options, name: &str, details: &Details<'_>, report: &Trim
         }
     }
     if !report.is_reached() {
-        sentences.push(format!("this rule cannot reach the target of {}", counted(report.target, "token")));
-        let next = match (options.rule, options.keep_newest) {
-            (RuleName::Cycod, _) => "hint: --rule pairs also removes whole old turns",
-            (RuleName::Pairs, true) => "hint: without --keep-newest, tool results of the newest turn are shortened too",
-            (RuleName::Pairs, false) => "only system prompts and the newest turn are left",
-        };
-        sentences.push(next.to_owned());
+        let rest = format!("cannot go below {}", counted(report.after, "token"));
+        sentences.push(match (options.rule, options.keep_newest) {
+            (RuleName::Pairs, false) => format!("{rest}: system prompts and the newest turn are never removed"),
+            _ => rest,
+        });
+        sentences.extend(match (options.rule, options.keep_newest) {
+            (RuleName::Cycod, _) => Some("hint: --rule pairs also removes whole old turns".to_owned()),
+            (RuleName::Pairs, true) => {
+                Some("hint: without --keep-newest, tool results of the newest turn are shortened too".to_owned())
+            }
+            (RuleName::Pairs, false) => None,
+        });
     }
     sentences
 }

@@ -16,7 +16,7 @@ use stenograph_store::undo::{self, EditCommand};
 /// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before
 /// --reversible wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the
 /// file. If anything else has changed, steno refuses and changes nothing. A file that steno move wrote is removed, and one that
-/// it moved goes back, unless the session has gone on since. With --context, steno undoes the last change of a context of Chibi.
+/// it moved goes back, unless the session has new records. With --context, steno undoes the last change of a context of Chibi.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +30,9 @@ pub struct Options {
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
+    /// Only sessions of this project; . is the project of this folder
+    #[arg(long, value_name = "NAME", requires = "file", add = crate::completion::project())]
+    project: Option<String>,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -41,7 +44,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let context = context.ok_or_else(|| CommandError::new("name a file to restore"))?;
         return undo_in_context(&context, options.json, output);
     };
-    let path = match SessionArgs::new(options.named.root(), None).resolve(path)? {
+    let path = match SessionArgs::new(options.named.root(), options.project.clone()).resolve(path)? {
         ResolvedName::File(path) => path,
         ResolvedName::Session(session) => session.source.path.clone(),
     };

@@ -309,7 +309,8 @@ impl UsageAnswer<'_> {
             output.say(&format!("note: {}", view::unpriced(unpriced)));
         }
         if !report.unpriced.is_empty() {
-            output.say("hint: add prices in prices.toml; sums exclude calls without a price");
+            let place = prices::own_path().map_or("prices.toml".to_owned(), |path| path.display().to_string());
+            output.say(&format!("hint: calls without a price are not in the sums; add prices in {place}"));
         }
         Ok(())
     }
@@ -375,8 +376,8 @@ impl Options {
         match self.by.as_slice() {
             [by] => Ok(Grouping { by: *by, then_by: None }),
             [by, then_by] if by != then_by => Ok(Grouping { by: *by, then_by: Some(*then_by) }),
-            _ => Err(CommandError::new("--by takes one grouping, or two different ones")
-                .hint("for example --by project,model")),
+            _ => Err(CommandError::new("--by takes one or two different names, such as project,model")
+                .hint("steno usage --help lists the names")),
         }
     }
 

@@ -115,11 +115,6 @@ const CANDIDATES_MAX: usize = 6;
 const TITLE_LENGTH_MAX: usize = 50;
 
 impl StoreArgs {
-    /// Resolves a session of any project; an unknown name is a not-found answer.
-    pub fn session(&self, name: &str) -> Result<ResolvedSession, CommandError> {
-        SessionArgs::from(self).session(name)
-    }
-
     /// The name of the session at this place: the one that the index knows, or else the one that the path suggests.
     pub fn session_name(&self, place: &Place) -> Result<Option<String>, CommandError> {
         let Place::Path(path) = place else { return Ok(None) };
@@ -155,7 +150,7 @@ impl SessionArgs {
             Ok(Ok(catalogue)) => catalogue,
             // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
-            Ok(Err(error)) if error.problem == Problem::IndexMissing => {
+            Ok(Err(error)) if error.problem == Problem::IndexMissing && name != Path::new(LATEST) => {
                 if let Some(path) = name.to_str().and_then(|name| self.new_file(name)) {
                     return Ok(ResolvedName::File(path));
                 }
@@ -190,14 +185,23 @@ impl SessionArgs {
 
     fn unknown(&self, name: &str) -> CommandError {
         match &self.project {
-            Some(project) => CommandError::not_found(format!("{name}: no such session in the project {project}"))
-                .hint("list the sessions of the project with steno list --project NAME"),
+            Some(project) => {
+                let place = match project.as_str() {
+                    "." | "./" => "this folder's project".to_owned(),
+                    project => format!("the project {project}"),
+                };
+                CommandError::not_found(match name {
+                    LATEST => format!("no sessions in {place}"),
+                    name => format!("{name}: no such session in {place}"),
+                })
+                .hint("show the projects with steno usage --by project")
+            }
             None => unknown(name),
         }
     }
 
     /// The sessions among which a name is looked up; `None` for all.
-    fn scope(&self, catalogue: &Catalogue) -> Result<Option<HashSet<SessionId>>, CommandError> {
+    pub fn scope(&self, catalogue: &Catalogue) -> Result<Option<HashSet<SessionId>>, CommandError> {
         let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
         let Some(query) = query_of(&[("project", self.project.as_deref())], "")? else { return Ok(inside) };
         let mut sessions = catalogue.sessions()?;

@@ -54,6 +54,7 @@ impl PlaceTracker {
                         called_at = call.map(|(_, number)| *number);
                         PlaceKind::Result
                     }
+                    (ViewKind::Compaction, _) => PlaceKind::Compaction,
                     (ViewKind::User | ViewKind::Agent, Some(name)) => PlaceKind::Speaker(kind, Arc::from(name)),
                     _ => PlaceKind::Other,
                 }
@@ -228,6 +229,15 @@ mod tests {
     fn a_speaker_who_speaks_on_is_named_again() {
         let events = [message(Role::Assistant, "One."), message(Role::Assistant, "Two.")];
         assert_eq!(drawn(&events, 60), "    1  ● Agent\n       One.\n\n    2  ● Agent\n       Two.\n");
+    }
+
+    #[test]
+    fn a_compaction_in_two_records_has_one_rule() {
+        let compaction =
+            |summary: Option<&'static str>| Event::new(Body::Compaction { summary: summary.map(Content::text) });
+        let text = drawn(&[compaction(None), compaction(Some("We fixed it.")), message(Role::User, "Go on.")], 60);
+        assert_eq!(text.matches("compaction").count(), 1, "{text}");
+        assert!(text.contains("    2  We fixed it.\n"), "{text}");
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub fn fitted_path(path: &Path, width: usize) -> String {
     styled::fitted_end(&harmless_line(&text), width)
 }
 
+/// A path at the beginning of a message, before a colon: it fits the terminal that messages go to.
+pub fn fitted_in_message(path: &str) -> String {
+    fitted_path(Path::new(path), message_width().map_or(usize::MAX, |width| width.saturating_sub(1)))
+}
+
 /// How conversations are drawn, for commands that draw them.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DrawArgs {

@@ -54,6 +54,7 @@ pub enum PlaceKind {
     Speaker(ViewKind, Arc<str>),
     Call,
     Result,
+    Compaction,
     #[default]
     Other,
 }
@@ -167,7 +168,11 @@ impl Painter {
         let prose = room.min(PROSE_WIDTH_MAX);
         match view.kind {
             ViewKind::Compaction => {
-                lines.push(rule(&compaction_heading(view), room));
+                // An agent may write the place and the summary as two records.
+                let is_summary = view.remark.is_none() && before.is_some_and(|it| it.kind == PlaceKind::Compaction);
+                if !is_summary {
+                    lines.push(rule(&compaction_heading(view), room));
+                }
                 lines.extend(self.blocks(view, prose, ASIDE_LINES, Style::new().dimmed()));
             }
             ViewKind::Result(outcome) => return self.result(view, outcome, room, place, before),

@@ -237,6 +237,8 @@ fn a_recording_can_be_continued() {
     run(&folder, "record --from openai-chat --to cycod", &conversation()).ends(0);
     let done = run(&folder, "cycod continue --root home", "");
     assert_eq!(done.ends(0).text(), conversation());
+    run(&folder, "index", "").ends(0);
+    assert_eq!(run(&folder, "cycod continue latest", "").ends(0).text(), conversation());
     run(&folder, "show home/.cycod/history --kind user --text", "").ends(0).says("which tree?");
 }
 

@@ -92,6 +92,9 @@ fn every_conversation_of_a_database_is_a_session() {
     folder.run("show ses_5e1f20a71").ends(0).says("Done with the oats");
     folder.run("find lamp").ends(0).says("Repair the lamp");
     folder.run(&format!("audit {ONE}")).ends(0);
+    for command in ["cut --turns 1 --in-place", "undo"] {
+        folder.run(&format!("{command} {ONE}")).fails("is in the database of an agent");
+    }
     let page = |line: &str| folder.run(line).ends(0).text().to_owned();
     let (indexed, direct) = (page("usage --json"), page("usage --json --no-index"));
     assert!(indexed.contains("\"output\":30"), "{indexed}");

@@ -13,8 +13,8 @@ fn a_hit_shows_its_text_its_position_and_how_to_open_it() {
     let done = folder.run("find herring --root home");
     let text = done.ends(0).text();
     assert!(text.contains("Count the «herring»"), "{text}");
-    assert!(text.contains("agent-a1b2.jsonl --event 1"), "{text}");
-    assert!(text.contains("steno show ") && text.contains(" --event 1"), "{text}");
+    assert!(text.contains("(sub-agent a1b2)"), "{text}");
+    assert!(text.contains("steno show 0198aaaa-1/a1b2 --event 1"), "{text}");
     assert!(done.talk.contains("1 hit"), "{}", done.talk);
     let done = folder.run("find fed role:assistant --root home --json --limit 2");
     let json = done.ends(0).json();
@@ -31,6 +31,7 @@ fn nothing_found_is_a_no_and_a_bad_query_an_error() {
     let folder = home();
     folder.run("find penguin --root home").finds_nothing("nothing found");
     folder.run("find projct:x --root home").fails("hint:");
+    assert!(!folder.run("find since:bogus --root home").fails("bogus").talk.contains("byte"));
     folder.run("find walrus --root elsewhere").ends(1);
     Folder::new().run("find walrus").fails("steno index");
 }

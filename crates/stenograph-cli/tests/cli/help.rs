@@ -158,6 +158,16 @@ fn sessions_projects_and_formats_are_completed_while_the_user_types() {
     assert!(offered(&folder, &["tail", "lat"]).starts_with("latest"));
     assert_eq!(offered(&folder, &["list", "--project", "sh"]).trim(), "shop");
     assert!(offered(&folder, &["convert", "a", "--to", "cod"]).starts_with("codex"));
+    // Formats that steno cannot write are not offered.
+    let targets = offered(&folder, &["convert", "a", "--to", "o"]);
+    assert!(targets.contains("openai-chat") && !targets.contains("opencode"), "{targets}");
+    folder.write("a", crate::runner::NATIVE);
+    folder
+        .run("convert a --to opencode")
+        .fails("opencode")
+        .talks("hint: steno formats lists the formats that can be written");
+    assert!(offered(&folder, &["archive", "restore", "ffff"]).starts_with("ffff0000"));
+    assert!(offered(&folder, &["cycod", "continue", "ffff"]).starts_with("ffff0000"));
     assert!(offered(&folder, &["arch"]).starts_with("archive"));
     folder.run("mark latest --tag team/zoo").ends(0);
     assert_eq!(offered(&folder, &["mark", "latest", "--tag", "te"]).trim(), "team/zoo");

@@ -82,7 +82,15 @@ fn every_command_takes_the_id_of_a_session() {
     folder.run("undo 0198aaaa-1").ends(0);
     assert_eq!(folder.read(&path(ONE)), before);
     folder.run("show latest --project shop").ends(0).says("ffff00");
-    folder.run("show latest --project nowhere").finds_nothing("no such session in the project nowhere");
+    folder.run("show latest --project nowhere").finds_nothing("no sessions in the project nowhere");
+    for command in ["status", "undo", "archive restore", "cycod continue"] {
+        folder.run(&format!("{command} latest --project nowhere")).finds_nothing("no sessions in the project nowhere");
+    }
+    folder.run("show 0198 --project nowhere").finds_nothing("0198: no such session in the project nowhere");
+    folder.run("status latest --project shop --json").says("ffff0000");
+    let around = |project: &str| folder.run(&format!("status --active-within 100y --all --json --project {project}"));
+    assert!(around("shop").json().iter().all(|run| run["id"].as_str() == Some(THREE)));
+    assert_eq!((around("shop").json().len(), around("nowhere").json().len()), (1, 0));
 }
 
 #[test]
@@ -113,6 +121,7 @@ fn an_empty_index_is_reported() {
     let folder = Folder::new();
     folder.run("list").fails("nothing is indexed yet").talks("steno index");
     folder.run("resume latest").fails("nothing is indexed yet");
+    folder.run("show latest").fails("nothing is indexed yet").talks("steno index");
 }
 
 #[test]

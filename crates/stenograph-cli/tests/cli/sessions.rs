@@ -254,6 +254,18 @@ fn an_agent_is_opened_by_its_id_alone_and_with_its_session() {
 }
 
 #[test]
+fn hits_of_a_session_and_of_its_sub_agents_are_one_group() {
+    let folder = claude_session();
+    folder.run("index --root .").ends(0);
+    let (found, short) = (folder.run("find --root . walrus OR around"), &SESSION[..8]);
+    found.ends(0).says("user (sub-agent a77bc2)").talks("2 hits in 1 session");
+    assert!(!found.text().trim_end().contains("\n\n"), "{}", found.text());
+    found.says(&format!("steno show {short} --event 1\n"));
+    found.says(&format!("steno show {short}/a77bc2 --event 1\n"));
+    folder.run(&format!("show --root . {short}/a77bc2 --event 1")).ends(0).says("look around");
+}
+
+#[test]
 fn an_empty_file_of_a_layout_is_not_an_unknown_format() {
     let folder = recorded("--to claude-events --set session=s1 --set agent=a1");
     assert_eq!(folder.read(".goodvibes/state/agent-tracking.json"), b"{}");

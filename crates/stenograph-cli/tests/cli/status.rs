@@ -291,6 +291,24 @@ fn without_names_all_recently_written_runs_are_listed() {
 }
 
 #[test]
+fn the_records_of_a_session_count_and_not_a_newer_file_without_times() {
+    let folder = Folder::new();
+    let place = ".openhands/conversations/8be95a86000000000000000000000001";
+    fs::create_dir_all(folder.path(&format!("{place}/events"))).unwrap();
+    folder.write(
+        &format!("{place}/base_state.json"),
+        r#"{"id":"8be95a86-0000-0000-0000-000000000001","agent":{"llm":{"model":"gull"},"kind":"Agent"},"max_iterations":500}"#,
+    );
+    folder.write(
+        &format!("{place}/events/event-00000-00000000-0000-0000-0000-000000000001.json"),
+        r#"{"id":"00000000-0000-0000-0000-000000000001","timestamp":"2025-01-02T03:04:05.000000","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"There are three boats."}]},"kind":"MessageEvent"}"#,
+    );
+    folder.run("status --root .").finds_nothing("no agent was active");
+    let runs = folder.run("status --root . --json --active-within 100y --all").ends(0).json();
+    assert_eq!((runs.len(), &runs[0]["state"]), (1, &"idle".into()), "{runs:?}");
+}
+
+#[test]
 fn a_run_that_the_index_knows_as_finished_is_hidden_until_it_continues() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
@@ -423,14 +441,21 @@ fn a_state_names_its_record_and_its_rule() {
     let folder = Folder::with("a", CALL);
     let found = folder.run("status a --json --explain").json().remove(0);
     assert_eq!((&found["explain"]["rule"], &found["explain"]["line"]), (&"open_call".into(), &2.into()));
-    folder.run("status a --explain").ends(0).says("s1: running by line 2: the call has no result [open_call]");
+    folder.run("status a --explain").ends(0).says("s1: running: the call has no result (line 2)");
     let answer = "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"assistant\",\"content\":\"Done\"}\n";
     folder.write("b", format!("{CALL}{FAILURE}{answer}{STOP}"));
-    folder.run("status b --explain").ends(0).says("by line 5").says("line 4 recovers the error in line 3");
+    folder
+        .run("status b --explain")
+        .ends(0)
+        .says("(line 5)")
+        .says("the error at line 3 was followed by a success at line 4");
     // Line numbers are also right for a large file that is read from its end.
     let many = format!("{}{STOP}", answer.repeat(5000));
     folder.write("c", &many);
-    folder.run("status c --explain").ends(0).says("idle by line 5001: ").says("[stop_record]");
+    folder
+        .run("status c --explain")
+        .ends(0)
+        .says("s1: idle: the record states that the turn or the run is over (line 5001)");
     assert!(folder.run("status a --json").json()[0].get("explain").is_none());
 }
 

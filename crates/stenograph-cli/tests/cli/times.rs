@@ -22,6 +22,7 @@ fn every_command_shows_local_times_with_their_offset() {
         ("replay a", "2026-03-02 11:14 +02:00", "2026-03-02 09:14 UTC"),
         ("replay a --mode full", "11:14:05", "09:14:05"),
         ("audit a", "2026-03-02 11:14 +02:00", "2026-03-02 09:14 UTC"),
+        ("diff a a --summary", "2026-03-02 11:14:05 +02:00", "2026-03-02 09:14:05 UTC"),
         ("find walrus --root home --events", "2026-01-02 05:01 +02:00", "2026-01-02 03:01 UTC"),
     ] {
         let here = printed(&folder, line);
@@ -39,6 +40,7 @@ fn programs_get_utc_wherever_the_clock_is() {
         ("find walrus --root home --json", "\"time\":\"2026-01-02T03:01:00Z\""),
         ("list --root home --json", "\"started\":\"2026-01-02T03:01:00Z\""),
         ("export a --to json", "\"started\":\"2026-03-02T09:14:05Z\""),
+        ("diff a a --json --summary", "\"a\":\"2026-03-02T09:14:05"),
     ] {
         let text = printed(&folder, line);
         assert!(text.contains(utc), "{line}: {text}");

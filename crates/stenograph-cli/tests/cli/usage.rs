@@ -63,7 +63,7 @@ fn two_groupings_are_nested() {
     assert!(csv.ends(0).text().starts_with("model,day,calls,"), "{}", csv.text());
     assert!(csv.text().lines().nth(1).unwrap().starts_with(&format!("{MODEL},2026-01-31,")), "{}", csv.text());
     folder.run("usage --root home --timezone UTC --by day,model").ends(0).says("DAY         MODEL");
-    folder.run("usage --root home --by day,day").fails("--by takes one grouping, or two different ones");
+    folder.run("usage --root home --by day,day").fails("--by takes one or two different names");
     folder.run("usage --root home --watch").fails("--watch needs a terminal");
 }
 

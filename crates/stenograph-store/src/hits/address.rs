@@ -40,15 +40,24 @@ impl ShowAddress {
     }
 }
 
+/// The names that open the files of a session.
+#[derive(Debug)]
+struct SessionNames {
+    /// The event numbers below the session's name, if that opens several files.
+    numbers: Option<EventNumbers>,
+    /// The names of the sub-agents, by their files: of those that have only one.
+    subagents: HashMap<PathBuf, String>,
+}
+
 /// Finds the address of each event. Reads the files of a session or recording once.
 #[derive(Debug, Default)]
 pub struct EventAddresses {
-    sessions: HashMap<SessionId, Option<EventNumbers>>,
+    sessions: HashMap<SessionId, SessionNames>,
     files: HashMap<PathBuf, Option<(PathBuf, EventNumbers)>>,
 }
 
 impl EventAddresses {
-    /// How to open an event: by its session's name if that name opens its source, else by a path. `event` counts from 0 within
+    /// How to open an event: by the name of its session or of a sub-agent if that name opens its source, else by a path. `event` counts from 0 within
     /// the source, or within that version of it.
     pub fn of(
         &mut self,
@@ -97,15 +106,30 @@ impl EventAddresses {
                 let sources = catalogue.sources_of(session.id)?;
                 let main = sources.iter().find(|source| source.path == session.path);
                 let parts = main.and_then(|main| session_files::parts_of(main, &sources));
-                new.insert(parts.and_then(|parts| numbers(&parts)))
+                let numbers = parts.and_then(|parts| numbers(&parts));
+                new.insert(SessionNames { numbers, subagents: subagents(&sources) })
             }
         };
-        let number = match known {
+        let number = match &known.numbers {
             Some(numbers) => numbers.of(&source.path, event),
             None => (source.path == session.path).then_some(event),
         };
-        Ok(number.map(|number| ShowAddress::in_session(name, number)))
+        if let Some(number) = number {
+            return Ok(Some(ShowAddress::in_session(name, number)));
+        }
+        let subagent = known.subagents.get(&source.path);
+        Ok(subagent.map(|subagent| ShowAddress::in_session(&format!("{name}/{subagent}"), event)))
     }
+}
+
+/// The names of the sub-agents of a session, by their files. A sub-agent with several files is left out: its name opens all of
+/// them.
+fn subagents(sources: &[SourceRow]) -> HashMap<PathBuf, String> {
+    let rows = || sources.iter().filter(|row| row.copy_of.is_none() && row.covered_by.is_none());
+    let is_same = |row: &SourceRow, name: &str| row.thread.as_deref().is_some_and(|one| one.eq_ignore_ascii_case(name));
+    let named = rows().filter_map(|row| Some((row, row.thread.as_deref()?)));
+    let unique = named.filter(|(_, name)| !name.contains('/') && rows().filter(|row| is_same(row, name)).count() == 1);
+    unique.map(|(row, name)| (row.path.clone(), name.to_owned())).collect()
 }
 
 /// The event numbers across several files; `None` if they cannot be read.

@@ -89,18 +89,20 @@ pub(super) fn survey(catalogue: &Catalogue, plan: &IndexPlan<'_>, report: &mut I
 }
 
 impl Store {
-    /// The files whose present content is not in the archive yet. Files that are known not to be transcripts are left out.
-    pub fn not_archived<'f>(&self, files: &'f [FoundFile]) -> Result<Vec<&'f FoundFile>, Error> {
+    /// The files and the conversations of databases whose present content is not in the archive yet. Files that are known not to
+    /// be transcripts are left out, and so are databases that cannot be read.
+    pub fn not_archived(&self, files: &[FoundFile]) -> Result<Vec<FoundFile>, Error> {
         let catalogue = self.catalogue()?;
         let (known, others) = (catalogue.stamps()?, catalogue.non_transcripts()?);
-        let is_missing = |file: &&FoundFile| {
+        let mut files = databases::expanded(files.to_vec(), &catalogue.databases()?, &known, &mut Vec::new());
+        files.retain(|file| {
             let stamp = FileStamp::from(file.stat);
             match known.get(&file.path) {
                 Some(known) => !known.is_archived || known.stamp != stamp,
                 None => others.get(&file.path) != Some(&(stamp.size, stamp.changed)),
             }
-        };
-        Ok(files.iter().filter(is_missing).collect())
+        });
+        Ok(files)
     }
 }
 

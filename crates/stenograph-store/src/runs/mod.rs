@@ -43,13 +43,15 @@ pub fn transcripts(places: &Places) -> Vec<FoundFile> {
 /// read was not requested by name, and is left out.
 pub fn look_around(found: Vec<FoundFile>, look: Look<'_>) -> Vec<RunLook> {
     let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
+    // An agent may have several files: those with older records still say what a file without times does not.
+    let of_any_age = Look { since_ms: i64::MIN, ..look };
     // A file not written recently has no new records.
     let is_recent = |found: &FoundFile| found.stat.modified_ns / 1_000_000 >= look.since_ms;
     let recent: Vec<FoundFile> = found.into_iter().take_while(is_recent).collect();
     let mut recent = databases::expanded(recent, &HashMap::new(), &HashMap::new(), &mut Vec::new());
     recent.retain(is_recent);
     for found in recent {
-        let Ok(Some(mut run)) = look.at(&found.path, &found.stat, |source| recognize(source, &found)) else {
+        let Ok(Some(mut run)) = of_any_age.at(&found.path, &found.stat, |source| recognize(source, &found)) else {
             continue;
         };
         let is_log = run.format.is_some_and(|format| format.info().traits.log);
@@ -64,7 +66,7 @@ pub fn look_around(found: Vec<FoundFile>, look: Look<'_>) -> Vec<RunLook> {
             Some(_) | None => drop(agents.insert(key, run)),
         }
     }
-    let mut runs: Vec<RunLook> = agents.into_values().collect();
+    let mut runs: Vec<RunLook> = agents.into_values().filter(|run| run.active_ms() >= look.since_ms).collect();
     look_for_processes(&mut runs, RunsSeen::All);
     sort(&mut runs);
     runs

@@ -20,14 +20,24 @@ pub enum Need {
     Stalled,
     /// Nothing: it works.
     Running,
-    /// Nothing: it is over, or its records do not tell.
+    /// Nothing: it is over.
     Over,
+    /// Nobody knows: its records do not tell.
+    Unknown,
 }
 
 impl Need {
     /// All needs, most urgent first.
-    pub const ALL: [Need; 7] =
-        [Need::Answer, Need::Permission, Need::Instruction, Need::Failed, Need::Stalled, Need::Running, Need::Over];
+    pub const ALL: [Need; 8] = [
+        Need::Answer,
+        Need::Permission,
+        Need::Instruction,
+        Need::Failed,
+        Need::Stalled,
+        Need::Running,
+        Need::Over,
+        Need::Unknown,
+    ];
 
     /// What a run needs.
     pub fn of(run: &RunLook) -> Need {
@@ -42,7 +52,8 @@ impl Need {
             (None, State::Failed | State::Error | State::Stuck) => Need::Failed,
             (None, State::Stalled) => Need::Stalled,
             (None, State::Running) => Need::Running,
-            (None, State::Completed | State::Unknown) => Need::Over,
+            (None, State::Completed) => Need::Over,
+            (None, State::Unknown) => Need::Unknown,
         }
     }
 
@@ -53,7 +64,7 @@ impl Need {
             Need::Permission => Some("permission"),
             Need::Instruction => Some("instruction"),
             Need::Failed | Need::Stalled => Some("look"),
-            Need::Running | Need::Over => None,
+            Need::Running | Need::Over | Need::Unknown => None,
         }
     }
 
@@ -67,6 +78,7 @@ impl Need {
             Need::Stalled => "stalled",
             Need::Running => "running",
             Need::Over => "over",
+            Need::Unknown => "unknown",
         };
         format!("{count} {words}")
     }

@@ -385,6 +385,11 @@ impl<'a> Event<'a> {
         self.part.index > 0 && self.at == at
     }
 
+    /// The branch, unless the record says `HEAD`: then no branch was checked out.
+    pub fn branch_name(&self) -> Option<&str> {
+        self.branch.as_deref().filter(|branch| *branch != "HEAD")
+    }
+
     /// Whether both events are equal except for their positions.
     pub fn equals_except_position(&self, other: &Event<'_>) -> bool {
         self.part == other.part

@@ -39,7 +39,7 @@ const TITLE_LENGTH_MAX: usize = 200;
 impl SessionHeader {
     /// Adds the next event that does not repeat another.
     pub fn add(&mut self, event: &Event<'_>) {
-        keep_last(&mut self.branch, event.branch.as_deref());
+        keep_last(&mut self.branch, event.branch_name());
         keep_last(&mut self.version, event.version.as_deref());
         keep_last(&mut self.model, event.model.as_deref());
         if self.cwd.is_none() {
@@ -81,7 +81,20 @@ const LINE_SOURCE_MAX: usize = 4 * TITLE_LENGTH_MAX;
 
 /// A title or a question on one line; of a Markdown link only its text.
 fn title_line(text: &str) -> String {
-    one_line(&without_links(&one_line(text, LINE_SOURCE_MAX)), TITLE_LENGTH_MAX)
+    let line = without_links(&one_line(text, LINE_SOURCE_MAX));
+    one_line(without_images(&line), TITLE_LENGTH_MAX)
+}
+
+/// A line without the marks of attached images at its beginning: `[Image #1]`. A line of marks alone stays as it is.
+fn without_images(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    while let Some((number, behind)) = rest.strip_prefix("[Image #").and_then(|mark| mark.split_once(']')) {
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        rest = behind.trim_start();
+    }
+    if rest.is_empty() { line } else { rest }
 }
 
 /// A text whose Markdown links are replaced by their texts.
@@ -162,6 +175,21 @@ mod tests {
         assert_eq!(header(&[said("Why\n\tis it red?\n"), said("And now?")]).query.as_deref(), Some("Why is it red?"));
         let long = Event::new(Body::Message { role: Role::User, content: Content::text("x".repeat(999)) });
         assert_eq!(header(&[long]).query.map(|query| query.len()), Some(TITLE_LENGTH_MAX));
+    }
+
+    #[test]
+    fn marks_of_images_are_no_part_of_a_question() {
+        let query = |text: &'static str| header(&[said(text)]).query;
+        assert_eq!(query("[Image #1] [Image #2] Why is it red?").as_deref(), Some("Why is it red?"));
+        assert_eq!(query("[Image #1]").as_deref(), Some("[Image #1]"));
+        assert_eq!(query("[Image #x] and").as_deref(), Some("[Image #x] and"));
+    }
+
+    #[test]
+    fn a_detached_head_is_no_branch() {
+        let on = |branch: &'static str| Event { branch: Some(branch.into()), ..said("Hello.") };
+        assert_eq!(header(&[on("HEAD")]).branch, None);
+        assert_eq!(header(&[on("main"), on("HEAD")]).branch.as_deref(), Some("main"));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl EntryBuilder {
     /// Adds the next event and returns its entry; `None` if it has nothing to find.
     pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
         keep_last(&mut self.model, event.model.as_deref());
-        keep_last(&mut self.branch, event.branch.as_deref());
+        keep_last(&mut self.branch, event.branch_name());
         keep_last(&mut self.cwd, event.cwd.as_deref());
         let step = self.calls.add(event);
         let tool: Option<Cow<'e, str>> = match &event.body {

@@ -30,7 +30,7 @@ pub(super) const PHRASE_LENGTH_MAX: usize = 128;
 
 /// An error in a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at byte {at} of the query)")]
+#[error("{message}")]
 pub struct Mistake {
     /// The position, in bytes.
     pub at: usize,

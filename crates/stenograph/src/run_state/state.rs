@@ -163,10 +163,10 @@ impl RunRule {
     /// The rule for people.
     pub fn sentence(self) -> &'static str {
         match self {
-            RunRule::NoRecord => "no record decides the state",
+            RunRule::NoRecord => "no record shows the state",
             RunRule::Prompt => "a message asks the model for an answer",
             RunRule::Result => "a result arrived, and it is the model's turn",
-            RunRule::Answer => "the model answers, thinks or calls a tool",
+            RunRule::Answer => "the last record is an answer, thinking or a call by the model",
             RunRule::StopReason => "the answer states why it stopped",
             RunRule::StopRecord => "the record states that the turn or the run is over",
             RunRule::InterruptionMessage => "the message states that the user interrupted the run",

@@ -1,14 +1,19 @@
 //! `steno archive list`: lists the copies in the archive.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
 use stenograph::json::Draft;
 use stenograph_store::archive::{CopyInfo, VersionInfo};
 use stenograph_store::databases;
+use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::SessionId;
 
 use super::{archive, print_warnings};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, grouped, harmless_json, harmless_line, shortened};
-use crate::store::{self, StoreArgs};
+use crate::store::{self, ShortNames, StoreArgs};
 use crate::table::{self, Align};
 use crate::terminal::fitted_path;
 
@@ -64,7 +69,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     output.page();
     let (now, width) = (clock::millis(), table::screen_width());
-    let rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, now, width)).collect();
+    let names = SessionNames::of(&options.place.store()?)?;
+    let mut rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, &names, now, width)).collect();
+    let room = path_width(&rows, width);
+    for (copy, [.., path]) in copies.iter().zip(&mut rows) {
+        let gone = if databases::is_there(&copy.path) { "" } else { "[gone] " };
+        *path = format!("{gone}{}", fitted_path(&copy.path, room.saturating_sub(gone.len())));
+    }
     let mut lines = table::lines(HEADINGS, &rows, width);
     if let Some(heading) = lines.first_mut() {
         *heading = output.colour().paint(TextStyle::Faint, heading);
@@ -77,26 +88,54 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
-/// The room for a path beside the widest usual cells of the other columns.
-fn path_width(width: usize, gone: &str) -> usize {
-    let others = if width < WIDE { 53 } else { 85 };
-    if width == usize::MAX { width } else { width.saturating_sub(others + gone.len()).max(12) }
+/// The narrowest column of paths.
+const PATH_WIDTH_MIN: usize = 20;
+
+/// The room for a path beside the other columns. The end of a path tells files apart, so the table must not cut it.
+fn path_width(rows: &[[String; 6]], width: usize) -> usize {
+    if width == usize::MAX {
+        return width;
+    }
+    let widest = |column: usize, heading: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| table::display_width(cell));
+        cells.max().unwrap_or(0).max(heading.len())
+    };
+    let columns = HEADINGS.iter().enumerate().take(HEADINGS.len() - 1);
+    let taken: usize = columns.map(|(column, (heading, _))| widest(column, heading) + 2).sum();
+    width.saturating_sub(taken).max(PATH_WIDTH_MIN)
 }
 
-fn cells(copy: &CopyInfo, now: i64, width: usize) -> [String; 6] {
+/// The short names of the sessions, by the paths of their files. Empty without an index.
+#[derive(Default)]
+struct SessionNames(HashMap<PathBuf, String>);
+
+impl SessionNames {
+    fn of(store: &Store) -> Result<SessionNames, CommandError> {
+        let Ok(catalogue) = store.catalogue() else { return Ok(SessionNames::default()) };
+        let short_names = ShortNames::of(&catalogue)?;
+        let sessions: HashMap<SessionId, String> =
+            catalogue.sessions()?.iter().map(|session| (session.id, short_names.name(session))).collect();
+        let sources = catalogue.sources()?.into_iter();
+        Ok(SessionNames(sources.filter_map(|row| Some((row.path, sessions.get(&row.session)?.clone()))).collect()))
+    }
+}
+
+/// The cells of a copy without its path, whose width depends on the others.
+fn cells(copy: &CopyInfo, names: &SessionNames, now: i64, width: usize) -> [String; 6] {
     let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
     let name = |text: &str| match width < WIDE {
+        // The name that steno list prints.
+        true if let Some(name) = names.0.get(&copy.path) => harmless_line(name),
         true => harmless_line(text).chars().take(PREFIX_LENGTH).collect(),
         false => short(text),
     };
-    let gone = if databases::is_there(&copy.path) { "" } else { "[gone] " };
     [
         copy.label.session.as_deref().map_or("-".to_owned(), name),
         short(&copy.label.format),
         table::ago(now - copy.last_ms),
         store::bytes(copy.length),
         grouped(copy.versions.len() as u64),
-        format!("{gone}{}", fitted_path(&copy.path, path_width(width, gone))),
+        String::new(),
     ]
 }
 
@@ -120,4 +159,16 @@ fn json(copy: &CopyInfo) -> String {
     };
     draft.set("versions", format!("[{}]", copy.versions.iter().map(version).collect::<Vec<_>>().join(",")));
     draft.render(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_gets_the_room_that_the_other_columns_leave() {
+        let row = ["01a1e18e-4", "openai-agents", "13m ago", "461 bytes", "1", ""].map(str::to_owned);
+        assert_eq!(path_width(std::slice::from_ref(&row), 80), 80 - (10 + 13 + 8 + 9 + 8 + 10));
+        assert_eq!(path_width(&[row], 40), PATH_WIDTH_MIN);
+    }
 }

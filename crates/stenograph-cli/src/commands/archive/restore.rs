@@ -11,7 +11,7 @@ use stenograph_store::files::{Disk, create_folder_durably};
 use super::{archive, copies_named};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
-use crate::store::{self, StoreArgs};
+use crate::store::{self, SessionArgs};
 
 /// Restore the files of a session, byte for byte
 ///
@@ -26,11 +26,11 @@ Examples:
 
 Exit codes: 0 success, 1 not in the archive, 2 error")]
 pub struct Options {
-    /// A session (id prefix), or the original path of a file
-    #[arg(value_name = "SESSION|PATH")]
+    /// A session (id prefix or latest), or the original path of a file
+    #[arg(value_name = "SESSION|PATH", add = crate::completion::transcript())]
     session: String,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Write to this file, or into this folder
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
@@ -75,7 +75,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&harmless_line(&format!("{}: {what}", destination.to.display())))?;
         }
     }
-    if !options.json {
+    let is_one = destinations.len() == 1;
+    if !options.json && !(is_one && destinations.iter().all(|destination| destination.is_up_to_date)) {
         let written = destinations.iter().filter(|destination| !destination.is_up_to_date).count() as u64;
         output.say(&format!("{} restored", counted(written, "file")));
     }

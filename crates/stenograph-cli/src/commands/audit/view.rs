@@ -2,7 +2,9 @@
 //! `harmless`. `run_parts.rs` formats the parts about the run.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
+use anstyle::Style;
 use stenograph::audit::{Audit, AuditPart, Call, CallOutcome, EventPlace, FileOutcome, Parts};
 
 use super::read::Audited;
@@ -10,6 +12,7 @@ use super::run_parts;
 use crate::clock;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless, harmless_line, shortened};
 use crate::table::{self, Align};
+use crate::terminal::{Line, fitted_path};
 
 /// How many lines of a part are shown among other parts.
 const LINES_MAX: usize = 12;
@@ -21,6 +24,9 @@ const LINE_LENGTH_ALONE_MAX: usize = 400;
 /// The columns of a file's line beside its path and its uses, and the narrowest path.
 const FILE_LINE_REST: usize = 13;
 const FILE_WIDTH_MIN: usize = 20;
+
+/// The columns before the path of a file of the session.
+const FILE_NUMBER_WIDTH: usize = 8;
 
 /// How many further files are named.
 const FILES_MAX: usize = 12;
@@ -184,10 +190,17 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let agent = audited.agent.as_deref().unwrap_or_default();
     let _ = writeln!(out, "{}", [name.as_str(), agent, &title].join("  ").trim_end());
     let branch = audit.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
-    let place = audit.cwd.as_deref().map(|cwd| format!("{cwd}{branch}")).unwrap_or_default();
-    let facts: Vec<String> = [place, audit.models.join(", ")].into_iter().filter(|fact| !fact.is_empty()).collect();
+    // A path has no place to break a line.
+    let room = table::screen_width().saturating_sub(2 + table::display_width(&branch) + 1);
+    let place = audit.cwd.as_deref().map(|cwd| format!("{}{branch}", fitted_path(Path::new(cwd), room)));
+    let facts: Vec<String> =
+        [place.unwrap_or_default(), audit.models.join(", ")].into_iter().filter(|fact| !fact.is_empty()).collect();
     if !facts.is_empty() {
-        let _ = writeln!(out, "  {}", brief(&facts.join(", "), LINE_LENGTH_ALONE_MAX));
+        let line = brief(&facts.join(", "), LINE_LENGTH_ALONE_MAX);
+        let lines = Line::of(&line, Style::new()).wrapped(table::screen_width().saturating_sub(2));
+        for line in lines {
+            let _ = writeln!(out, "  {}", line.text());
+        }
     }
     let mut line = String::new();
     if let (Some(from), Some(to)) = (audit.started_ms, audit.ended_ms) {
@@ -206,7 +219,8 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
         let files = counted(audited.paths.len() as u64, "file");
         let _ = writeln!(out, "  {files}; 2:1 is event 1 of file 2");
         for (at, path) in audited.paths.iter().enumerate().skip(1).take(FILES_MAX) {
-            let _ = writeln!(out, "    {}: {}", at + 1, harmless_line(path));
+            let path = fitted_path(Path::new(path), table::screen_width().saturating_sub(FILE_NUMBER_WIDTH));
+            let _ = writeln!(out, "    {}: {path}", at + 1);
         }
         more((audited.paths.len() - 1).saturating_sub(FILES_MAX) as u64, "", colour, out);
     }
@@ -333,7 +347,7 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let below = audit.cwd.as_deref().and_then(|cwd| file.path.strip_prefix(cwd)?.strip_prefix('/'));
         let uses = format!("({})", uses.join(", "));
         let room = table::screen_width().saturating_sub(FILE_LINE_REST + uses.len()).max(FILE_WIDTH_MIN);
-        let path = table::truncated(&brief(below.unwrap_or(&file.path), LINE_LENGTH_ALONE_MAX), room);
+        let path = fitted_path(Path::new(below.unwrap_or(&file.path)), room);
         let uses = colour.paint(TextStyle::Faint, &uses);
         let _ = writeln!(out, "  {:<8} {path}  {uses}", file.change.name());
     }

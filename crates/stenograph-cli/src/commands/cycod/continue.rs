@@ -15,12 +15,12 @@ use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::Config;
 use crate::error::{CommandError, ExitStatus};
-use crate::home::Root;
 use crate::output::{Output, counted, harmless_json};
+use crate::store::{ResolvedName, SessionArgs};
 
 /// Print a chat history, ready for a model
 ///
-/// Prints the messages of FILE to standard output, one per line, and the name of the file to standard error. Without FILE, steno chooses
+/// Prints the messages to standard output, one per line, and the name of the file to standard error. Without a name, steno chooses
 /// the conversation that CycoD would continue: the newest chat-history*.jsonl or exception-chat-history*.jsonl in ~/.cycod/history,
 /// .cycod/history and the current folder.
 ///
@@ -38,11 +38,11 @@ Examples:
 
 Exit codes: 0 success, 1 no chat history, or it does not fit, 2 error")]
 pub struct Options {
-    /// Chat history [default: the newest one]
-    #[arg(value_name = "FILE", conflicts_with = "root")]
+    /// Chat history: a file, or a session (id prefix or latest) [default: the newest one]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: Option<PathBuf>,
     #[command(flatten)]
-    root: Root,
+    place: SessionArgs,
     /// Trim to N tokens: large old tool results first, then whole old turns; never the system prompt or the newest question
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
@@ -116,10 +116,16 @@ impl Options {
     /// The named file, else the newest chat history.
     fn history(&self, output: &mut Output<'_>) -> Result<Option<PathBuf>, CommandError> {
         if let Some(file) = &self.file {
-            return Ok(Some(file.clone()));
+            return Ok(Some(match self.place.resolve(file)? {
+                ResolvedName::File(path) => path,
+                ResolvedName::Session(session) => session.source.path.clone(),
+            }));
+        }
+        if self.place.project().is_some() {
+            return Err(CommandError::new("--project needs a session").hint("name one, such as latest"));
         }
         // Without a home folder, the other folders remain.
-        let folders: Vec<PathBuf> = FOLDERS.iter().filter_map(|place| self.root.resolve(place).ok()).collect();
+        let folders: Vec<PathBuf> = FOLDERS.iter().filter_map(|place| self.place.home().resolve(place).ok()).collect();
         let newest = cycod::newest(&folders)?;
         if newest.is_none() {
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();

@@ -4,6 +4,7 @@ use stenograph::compare::{Class, DiffStep};
 use stenograph::json::Draft;
 use stenograph::model::Outline;
 use stenograph::text::quote;
+use stenograph::time::Time;
 
 use super::ComparedRun;
 use crate::clock;
@@ -34,8 +35,8 @@ impl DiffFact {
     }
 }
 
-/// The facts that at least one of the runs states.
-pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
+/// The facts that at least one of the runs states, with times as `time` formats them.
+pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2], time: fn(&Time<'_>) -> Option<String>) -> Vec<DiffFact> {
     let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[DiffStep]) -> Option<String>| DiffFact {
         name,
         a: fact_of(&a.0.outline, a.1),
@@ -54,11 +55,10 @@ pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
         both("version", &|outline, _| outline.header.version.clone()),
         both("folder", &|outline, _| outline.header.cwd.clone()),
         both("branch", &|outline, _| outline.header.branch.clone()),
-        both("started", &|outline, _| outline.started.as_ref()?.to_iso_millis()),
-        both("ended", &|outline, _| outline.ended.as_ref()?.to_iso_millis()),
+        both("started", &|outline, _| time(outline.started.as_ref()?)),
+        both("ended", &|outline, _| time(outline.ended.as_ref()?)),
         both("duration", &|outline, _| {
-            let moment =
-                |time: &Option<stenograph::time::Time<'static>>| Some(time.as_ref()?.instant()?.as_millisecond());
+            let moment = |time: &Option<Time<'static>>| Some(time.as_ref()?.instant()?.as_millisecond());
             let ms = moment(&outline.ended)?.saturating_sub(moment(&outline.started)?);
             Some(clock::format_duration(u64::try_from(ms).ok()?))
         }),

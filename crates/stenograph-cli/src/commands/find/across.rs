@@ -7,7 +7,7 @@ use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::{Options, offset, report_nothing, snippet_length};
 use crate::error::{CommandError, ExitStatus};
-use crate::output::{Output, counted, harmless_json};
+use crate::output::{Output, counted, grouped, harmless_json};
 
 pub(super) fn run(options: &Options, query: &Query, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let offset = offset(options.cursor.as_deref())?;
@@ -33,8 +33,8 @@ pub(super) fn run(options: &Options, query: &Query, output: &mut Output<'_>) -> 
     }
     if !options.json {
         let about = if answer.is_exact { "" } else { "about " };
-        let shown = counted(answer.shown as u64, "session");
-        let more = next.map(|next| format!(", {shown} shown; --cursor {next} shows more")).unwrap_or_default();
+        let shown = grouped(answer.shown as u64);
+        let more = next.map(|next| format!(": {shown} are shown; show more with --cursor {next}")).unwrap_or_default();
         output.say(&format!("\n{about}{}{more}", counted(answer.total as u64, "session")));
     }
     Ok(ExitStatus::Done)

@@ -45,7 +45,7 @@ const PROJECT_WIDTH_MAX: usize = 20;
 pub(super) fn sessions(hits: &[ShownHit], most: usize, colour: Colour, width: usize) -> Vec<String> {
     let mut groups: Vec<Vec<&ShownHit>> = Vec::new();
     for hit in hits {
-        let known = groups.iter_mut().find(|group| group.iter().all(|other| is_same_session(other, hit)));
+        let known = groups.iter_mut().find(|group| group.first().is_some_and(|other| is_same_session(other, hit)));
         match known {
             Some(group) => group.push(hit),
             None => groups.push(vec![hit]),
@@ -54,13 +54,15 @@ pub(super) fn sessions(hits: &[ShownHit], most: usize, colour: Colour, width: us
     groups.iter().map(|group| session(group, most, colour, width)).collect()
 }
 
-/// Hits are of one session if one name opens them. A title or a note about the session as a whole has none.
+/// Whether two hits are of one session, with all its sub-agents. A file without a session is a group of its own, and so is an
+/// earlier version of a file.
 fn is_same_session(one: &ShownHit, other: &ShownHit) -> bool {
-    let is_same_name = match (&one.open, &other.open) {
-        (Some(one), Some(other)) => one.name == other.name,
-        _ => true,
-    };
-    one.hit.session == other.hit.session && is_same_name && one.hit.version == other.hit.version
+    let is_same_file = one.session.is_some()
+        || match (&one.open, &other.open) {
+            (Some(one), Some(other)) => one.name == other.name,
+            _ => true,
+        };
+    one.hit.session == other.hit.session && is_same_file && one.hit.version == other.hit.version
 }
 
 fn session(hits: &[&ShownHit], most: usize, colour: Colour, width: usize) -> String {
@@ -89,22 +91,36 @@ fn session(hits: &[&ShownHit], most: usize, colour: Colour, width: usize) -> Str
             Err(reason) => (String::new(), colour.paint(TextStyle::Warning, &format!("({reason})"))),
         };
         let number = format!("{number:>6}");
-        let about = format!("{speaker}{copies}");
+        let subagent = shown.source.as_ref().and_then(|source| source.thread.as_deref());
+        let subagent = subagent.map(|name| format!(" (sub-agent {})", harmless_line(name))).unwrap_or_default();
+        let about = format!("{speaker}{subagent}{copies}");
         lines.push(format!("{}  {}", colour.paint(TextStyle::Faint, &number), colour.paint(TextStyle::Faint, &about)));
         lines.push(format!("        {text}"));
     }
+    let faint = |line: String| colour.paint(TextStyle::Faint, &harmless_line(&line));
     let more = hits.len().saturating_sub(most);
     let more = if more > 0 { format!("  ({more} more here)") } else { String::new() };
-    let numbers = hits.iter().take(most).filter_map(|shown| shown.open.as_ref());
-    let numbers: Vec<String> = numbers.map(|open| open.event.to_string()).collect();
-    if let Some(open) = hits.iter().take(most).find_map(|shown| shown.open.as_ref()) {
-        let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
-        let line = format!("        steno show {}{version} --event {}{more}", open.word(), numbers.join(","));
-        lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));
-    } else if !more.is_empty() {
-        lines.push(colour.paint(TextStyle::Faint, &format!("      {more}")));
-    }
+    let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
+    let commands = hits.iter().take(most).filter_map(|shown| shown.open.as_ref());
+    let mut commands = commands.fold(Vec::<(String, Vec<String>)>::new(), |mut commands, open| {
+        match commands.iter_mut().find(|(name, _)| *name == open.word()) {
+            Some((_, numbers)) => numbers.push(open.event.to_string()),
+            None => commands.push((open.word(), vec![open.event.to_string()])),
+        }
+        commands
+    });
+    // Without an event, the number of further hits has a line of its own.
+    let last = commands.pop().map(|(name, numbers)| show_command(&name, &version, &numbers));
+    lines.extend(commands.iter().map(|(name, numbers)| show_command(name, &version, numbers)).map(faint));
+    lines.extend(
+        last.map(|last| last + &more).or_else(|| (!more.is_empty()).then(|| format!("      {more}"))).map(faint),
+    );
     lines.join("\n")
+}
+
+/// The command that shows several hits of one conversation.
+fn show_command(name: &str, version: &str, numbers: &[String]) -> String {
+    format!("        steno show {name}{version} --event {}", numbers.join(","))
 }
 
 /// The role or the tool, and whether it failed.

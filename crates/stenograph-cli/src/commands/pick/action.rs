@@ -64,7 +64,7 @@ impl PickAction {
         let verb = command.as_ref().and_then(|command| command.find_subcommand(self.name()));
         let to = verb.and_then(|verb| verb.get_arguments().find(|argument| argument.get_id() == "to"));
         let values = to.map(clap::Arg::get_possible_values).unwrap_or_default();
-        values.iter().map(|value| value.get_name().to_owned()).collect()
+        values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name().to_owned()).collect()
     }
 }
 

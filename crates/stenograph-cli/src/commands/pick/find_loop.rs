@@ -16,7 +16,7 @@ use super::workers::{Arrived, Workers};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output::Output;
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 use crate::terminal::{Screen, ScreenStream, SignalRequest};
 
 /// How long to wait for a key before signals are checked, and before answers are, while some are missing.
@@ -39,7 +39,7 @@ pub enum Picked {
 
 pub fn run(
     mut picker: Picker,
-    place: &StoreArgs,
+    place: &SessionArgs,
     stream: ScreenStream,
     output: &mut Output<'_>,
 ) -> Result<Picked, CommandError> {

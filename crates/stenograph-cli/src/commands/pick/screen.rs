@@ -66,7 +66,10 @@ pub fn draw(frame: &mut Frame<'_>, picker: &Picker, look: PickLook) {
                 canvas.line(0, 1 + at, &Line::of(line, Style::new()), layout.columns);
             }
         }
-        Overlay::None | Overlay::Actions | Overlay::Target { .. } => {
+        Overlay::Target { action, typed } => {
+            draw_targets(&mut canvas, &target_candidates(*action, typed.text()), layout.columns, body);
+        }
+        Overlay::None | Overlay::Actions => {
             draw_list(&mut canvas, picker, look.now);
             draw_preview(&mut canvas, picker);
         }
@@ -195,6 +198,17 @@ fn draw_preview(canvas: &mut Canvas<'_>, picker: &Picker) {
     }
 }
 
+/// The targets that match what was typed, in columns; enter chooses the first.
+fn draw_targets(canvas: &mut Canvas<'_>, candidates: &[String], columns: usize, lines: usize) {
+    let width = candidates.iter().map(|name| table::display_width(name)).max().unwrap_or(0) + 2;
+    let used = candidates.len().div_ceil((columns / width.max(1)).max(1)).min(lines).max(1);
+    for (at, name) in candidates.iter().enumerate() {
+        let style = if at == 0 { Style::new().bold() } else { Style::new() };
+        let column = at / used * width;
+        canvas.line(column, 1 + at % used, &Line::of(name, style), columns.saturating_sub(column));
+    }
+}
+
 /// The last line: a notice, the actions, or the choice of a target with its cursor.
 fn draw_footer(canvas: &mut Canvas<'_>, picker: &Picker, at: usize) -> Option<usize> {
     let columns = picker.layout().columns;
@@ -205,10 +219,9 @@ fn draw_footer(canvas: &mut Canvas<'_>, picker: &Picker, at: usize) -> Option<us
             let (mut line, column) = input_line(&prompt, typed.text(), typed.before(), columns);
             cursor = Some(column);
             let candidates = target_candidates(*action, typed.text());
-            let (first, rest) = candidates.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
             line.push("  enter: ", faint);
-            line.push(first.map_or("no such target", String::as_str), Style::new().bold());
-            line.push(&rest.iter().map(|name| format!("  {name}")).collect::<String>(), faint);
+            line.push(candidates.first().map_or("no such target", String::as_str), Style::new().bold());
+            line.push("  type to narrow, tab to complete, esc back", faint);
             line
         }
         (Some(notice), _) => Line::of(&harmless_line(notice), Style::new().fg_color(Some(AnsiColor::Yellow.into()))),

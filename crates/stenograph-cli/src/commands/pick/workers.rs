@@ -12,9 +12,10 @@ use super::model::{Loading, Picker, PreviewKey, PreviewRequest};
 use super::{Amount, preview};
 use crate::commands::find;
 use crate::error::CommandError;
+use crate::filter::query_of;
 use crate::output::Colour;
 use crate::prices;
-use crate::store::StoreArgs;
+use crate::store::{SessionArgs, StoreArgs};
 use crate::terminal::Line;
 use stenograph_store::hits::ShownHit;
 use stenograph_store::sessions::SessionCost;
@@ -62,7 +63,7 @@ pub enum Arrived {
 
 impl Workers {
     /// Starts the threads, and the reading of all sessions.
-    pub fn start(place: &StoreArgs, colour: Colour) -> Workers {
+    pub fn start(place: &SessionArgs, colour: Colour) -> Workers {
         let (send, answers) = mpsc::channel();
         let (here, sessions) = (place.clone(), send.clone());
         thread::spawn(move || {
@@ -176,8 +177,8 @@ fn serve<R: Send + 'static>(
     send
 }
 
-fn search(place: &StoreArgs, query: &str) -> Result<Vec<ShownHit>, CommandError> {
-    let query = crate::filter::parse_query(query)?;
+fn search(place: &SessionArgs, query: &str) -> Result<Vec<ShownHit>, CommandError> {
+    let Some(query) = query_of(&[("project", place.project())], query)? else { return Ok(Vec::new()) };
     Ok(find::search(place, &query, Order::Best, 0, HITS_MAX)?.hits)
 }
 

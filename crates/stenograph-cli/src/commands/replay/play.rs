@@ -374,13 +374,13 @@ impl PlaybackScreen {
             None => {}
         }
         let at = self.player.at();
-        let took = at.map(|at| self.stage.took(at, width)).transpose()?.unwrap_or_default();
+        let [took, usage] = at.map(|at| self.stage.took(at, width)).transpose()?.unwrap_or_default();
         let timeline = self.stage.timeline();
         let number = at.and_then(|at| timeline.beat(at)).map_or(0, |beat| beat.number);
         let time = |at: Option<usize>| at.and_then(|at| timeline.since_start(at)).map(clock::format_clock);
         let last = timeline.len().checked_sub(1);
         let time = match (time(at), time(last)) {
-            (Some(here), Some(all)) => format!("  {here} of {all}"),
+            (Some(here), Some(all)) => format!("{here} of {all}"),
             _ => String::new(),
         };
         let state = match (self.player.is_at_end(timeline), self.player.state()) {
@@ -391,20 +391,49 @@ impl PlaybackScreen {
         };
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());
         let number = grouped(number);
-        let notice = self.stage.notice().map(|notice| format!("  {notice}")).unwrap_or_default();
+        let notice = self.stage.notice().map(ToString::to_string).unwrap_or_default();
         let search = match (&self.search.query, &self.search.run, &self.search.message) {
             (Some(query), Some(run), _) => {
                 let at = timeline.beat(run.at).map_or(0, |beat| beat.number);
-                format!("/{}: searching event {}  ", harmless_line(&query.text), grouped(at))
+                format!("/{}: searching event {}", harmless_line(&query.text), grouped(at))
             }
-            (Some(query), None, Some(message)) => format!("/{}: {message}  ", harmless_line(&query.text)),
-            (Some(query), None, None) => format!("/{} (n N)  ", harmless_line(&query.text)),
+            (Some(query), None, Some(message)) => format!("/{}: {message}", harmless_line(&query.text)),
+            (Some(query), None, None) => format!("/{} (n N)", harmless_line(&query.text)),
             (None, _, _) => String::new(),
         };
-        Ok(format!(
-            "{search}event {number} of {events}  {state}{time}  {speed}  {mode}{took}{notice}  | ? help, q quit"
-        ))
+        let event = format!("event {number} of {events}");
+        let mode = mode.to_owned();
+        Ok(fitted_fields([search, event, state.to_owned(), time, speed.to_string(), mode, took, usage, notice], width))
     }
+}
+
+/// The end of the status line.
+const STATUS_END: &str = "  | ? help, q quit";
+
+/// On a narrower terminal, the end gives way.
+const STATUS_END_FROM: usize = 40;
+
+/// The fields of the status line that fit a terminal: search, event, state, time, speed, mode, duration, tokens, notice. On a narrow
+/// terminal the less important ones are left out.
+fn fitted_fields(mut fields: [String; 9], width: usize) -> String {
+    const LEFT_OUT: [usize; 6] = [6, 3, 4, 5, 7, 2];
+    let room = width.saturating_sub(STATUS_END.len());
+    let joined = |fields: &[String]| {
+        let stated: Vec<&str> = fields.iter().map(String::as_str).filter(|field| !field.is_empty()).collect();
+        stated.join("  ")
+    };
+    if width < STATUS_END_FROM {
+        return table::truncated(&(joined(&fields) + STATUS_END), width);
+    }
+    for at in LEFT_OUT {
+        if table::display_width(&joined(&fields)) <= room {
+            break;
+        }
+        if let Some(field) = fields.get_mut(at) {
+            field.clear();
+        }
+    }
+    table::truncated(&joined(&fields), room) + STATUS_END
 }
 
 /// Whether a key was pressed. Signals are handled elsewhere.
@@ -416,5 +445,23 @@ fn is_key_pressed(poll: io::Result<bool>) -> Result<bool, CommandError> {
             Err(CommandError::new(format!("cannot read keys: {error}"))
                 .hint("print it instead: steno replay FILE | less"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_line_keeps_the_keys_on_a_narrow_terminal() {
+        let (event, time) = ("event 17 of 1,204", "0:12 of 1:10:00");
+        let fields = ["/walrus (n N)", event, "playing", time, "1x", "full", "took 1 ms", "3 in / 4 out", ""];
+        let fields = |width| fitted_fields(fields.map(str::to_owned), width);
+        assert!(fields(120).ends_with("playing  0:12 of 1:10:00  1x  full  took 1 ms  3 in / 4 out  | ? help, q quit"));
+        assert_eq!(fields(80), "/walrus (n N)  event 17 of 1,204  playing  full  3 in / 4 out  | ? help, q quit");
+        for width in [40, 60, 80] {
+            assert!(fields(width).ends_with("q quit") && table::display_width(&fields(width)) <= width);
+        }
+        assert_eq!(fields(20), "/walrus (n N)  even\u{2026}");
     }
 }

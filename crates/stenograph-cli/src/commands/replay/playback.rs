@@ -48,6 +48,7 @@ enum ItemKind {
     Speaker(ViewKind, Option<NonZeroU32>),
     Call,
     Result,
+    Compaction,
     Other,
 }
 
@@ -235,12 +236,12 @@ impl Playback {
         Ok(self.drawn_at(at, width)?.lines.len())
     }
 
-    /// The tokens and the duration of an event, for the status line.
-    pub fn took(&mut self, at: usize, width: usize) -> Result<String, CommandError> {
+    /// The duration and the tokens of an event, for the status line.
+    pub fn took(&mut self, at: usize, width: usize) -> Result<[String; 2], CommandError> {
         let usage = self.drawn_at(at, width)?.usage.clone();
         let took = self.item(at).and_then(|item| item.took_ms);
-        let took = took.map(|ms| clock::format_duration(u64::from(ms.get()))).unwrap_or_default();
-        Ok([took, usage].into_iter().filter(|text| !text.is_empty()).map(|text| format!("  {text}")).collect())
+        let took = took.map(|ms| format!("took {}", clock::format_duration(u64::from(ms.get())))).unwrap_or_default();
+        Ok([took, usage])
     }
 
     /// How far one can scroll, at most `wanted`.
@@ -331,6 +332,7 @@ impl Playback {
                 ItemKind::Speaker(kind, speaker) => PlaceKind::Speaker(kind, name(speaker).unwrap_or_default()),
                 ItemKind::Call => PlaceKind::Call,
                 ItemKind::Result => PlaceKind::Result,
+                ItemKind::Compaction => PlaceKind::Compaction,
                 ItemKind::Other => PlaceKind::Other,
             },
             time_ms: item.beat.time,
@@ -416,6 +418,7 @@ impl Playback {
                 PlaceKind::Speaker(kind, name) => ItemKind::Speaker(*kind, self.position_of(name)),
                 PlaceKind::Call => ItemKind::Call,
                 PlaceKind::Result => ItemKind::Result,
+                PlaceKind::Compaction => ItemKind::Compaction,
                 PlaceKind::Other => ItemKind::Other,
             },
             tool: place.context.tool.as_ref().and_then(|tool| self.position_of(tool)),

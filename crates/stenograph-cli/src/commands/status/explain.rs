@@ -12,11 +12,12 @@ pub fn lines(run: &RunLook) -> Vec<String> {
     let decision = &run.status.decision;
     let name = harmless_line(&run.id().unwrap_or_else(|| run.path.display().to_string()));
     let (state, rule) = (run.status.state.name(), decision.rule);
-    let mut lines =
-        vec![format!("{name}: {state} by {}: {} [{}]", record(run, decision.to), rule.sentence(), rule.name())];
-    if let Some(recovery) = run.status.recovery {
-        let (error, by) = (record(run, recovery.error), record(run, recovery.by));
-        lines.push(format!("{name}: {by} recovers the error in {error} [recovery]"));
+    let place = record(run, decision.to).map(|place| format!(" ({place})")).unwrap_or_default();
+    let mut lines = vec![format!("{name}: {state}: {}{place}", rule.sentence())];
+    if let Some(recovery) = run.status.recovery
+        && let (Some(error), Some(by)) = (record(run, recovery.error), record(run, recovery.by))
+    {
+        lines.push(format!("{name}: recovered: the error at {error} was followed by a success at {by}"));
     }
     lines
 }
@@ -52,11 +53,11 @@ fn at(run: &RunLook, place: EventPlace) -> Draft<'static> {
     draft
 }
 
-fn record(run: &RunLook, place: EventPlace) -> String {
+fn record(run: &RunLook, place: EventPlace) -> Option<String> {
     match line(run, place) {
-        _ if place.event == 0 => "no record".to_owned(),
-        Some(line) => format!("line {line}"),
-        None => format!("byte {}", place.offset),
+        _ if place.event == 0 => None,
+        Some(line) => Some(format!("line {line}")),
+        None => Some(format!("byte {}", place.offset)),
     }
 }
 

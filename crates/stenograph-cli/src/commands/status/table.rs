@@ -79,7 +79,7 @@ fn style(need: Need) -> TextStyle {
         Need::Answer | Need::Permission => TextStyle::Strong,
         Need::Failed | Need::Stalled => TextStyle::Warning,
         Need::Running => TextStyle::Good,
-        Need::Instruction | Need::Over => TextStyle::Faint,
+        Need::Instruction | Need::Over | Need::Unknown => TextStyle::Faint,
     }
 }
 
@@ -137,7 +137,7 @@ fn state(run: &RunLook) -> String {
     match Need::of(run) {
         Need::Answer => return "needs your answer".to_owned(),
         Need::Permission => return "needs your permission".to_owned(),
-        Need::Instruction | Need::Failed | Need::Stalled | Need::Running | Need::Over => {}
+        Need::Instruction | Need::Failed | Need::Stalled | Need::Running | Need::Over | Need::Unknown => {}
     }
     let more = match status.why {
         Why::Waiting => "waiting for you".to_owned(),

@@ -1,11 +1,19 @@
 //! Explains a ledger: what was merged or left out, why and where, and which prices apply.
 
+use std::path::Path;
+
 use stenograph::json::Draft;
 use stenograph::ledger::{Ledger, LedgerDecision, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
 use stenograph_store::usage::UnrecognizedFiles;
 
 use crate::error::CommandError;
 use crate::output::{Output, TextStyle, counted, grouped, harmless_line};
+use crate::table;
+use crate::terminal::fitted_path;
+
+/// The columns before a place, and those after its path.
+const INDENT: usize = 6;
+const LINE_NUMBER_WIDTH: usize = 8;
 
 /// For people.
 pub fn print(
@@ -16,6 +24,8 @@ pub fn print(
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     let colour = output.colour();
+    let width = table::screen_width();
+    let room = if width == usize::MAX { width } else { width.saturating_sub(INDENT + LINE_NUMBER_WIDTH) };
     let records: u64 = ledger.entries.iter().map(|entry| u64::from(entry.row.records)).sum();
     output.line("")?;
     output.line(&format!(
@@ -28,14 +38,14 @@ pub fn print(
         let count = grouped(decision.count);
         output.line(&format!("  {count} {verb}: {}", decision.reason.says()))?;
         for (source, line) in &decision.examples {
-            let place = format!("{}:{line}", harmless_line(ledger.source(*source)));
+            let place = format!("{}:{line}", fitted_path(Path::new(ledger.source(*source)), room));
             output.line(&format!("      {}", colour.paint(TextStyle::Faint, &place)))?;
         }
     }
     if strangers.count > 0 {
         output.line(&format!("{} left out: unknown format", counted(strangers.count, "file")))?;
         for path in &strangers.examples {
-            let place = harmless_line(&path.to_string_lossy());
+            let place = fitted_path(path, room);
             output.line(&format!("      {}", colour.paint(TextStyle::Faint, &place)))?;
         }
     }

@@ -10,6 +10,7 @@ use crate::csv;
 use crate::output::{Colour, TextStyle, counted, dollars, grouped, harmless_json, harmless_line};
 use crate::store::SessionLabels;
 use crate::table::{self, Align};
+use crate::terminal;
 
 use super::Grouping;
 
@@ -57,6 +58,12 @@ pub fn table(
     }
     if let Some(last) = lines.last_mut() {
         *last = colour.paint(TextStyle::Strong, last);
+    }
+    // The first screen has the total.
+    if terminal::height().is_some_and(|height| lines.len() >= height)
+        && let Some(total) = lines.pop()
+    {
+        lines.insert(1, total);
     }
     lines
 }
@@ -182,7 +189,8 @@ fn terminal_table(
     let numbers = if is_wide { numbers.to_vec() } else { vec!["CALLS", "TOKENS", "COST"] };
     headings.extend(numbers.into_iter().map(str::to_owned));
     let mut rows = vec![headings];
-    rows.extend(report.groups.iter().map(|group| cells(group, labelled(names(group, grouping), grouping, labels))));
+    let groups = for_people(&report.groups, grouping.by);
+    rows.extend(groups.iter().map(|group| cells(group, labelled(names(group, grouping), grouping, labels))));
     rows.push(cells(&report.total, ["total".to_owned(), String::new()]));
     let columns = rows.iter().skip(1).map(Vec::len).max().unwrap_or(0);
     let width_of =
@@ -193,7 +201,7 @@ fn terminal_table(
     if taken.saturating_sub(2) > width {
         return None;
     }
-    let bars = bars(report, width.saturating_sub(taken).min(BAR_WIDTH_MAX));
+    let bars = bars(&groups, width.saturating_sub(taken).min(BAR_WIDTH_MAX));
     let line = |(at, row): (usize, &Vec<String>)| {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
@@ -207,13 +215,26 @@ fn terminal_table(
     Some(rows.iter().enumerate().map(line).collect())
 }
 
+/// The groups in the order in which people read them: times begin with the newest, and calls without a time come last.
+fn for_people(groups: &[Group], by: By) -> Vec<&Group> {
+    let mut groups: Vec<&Group> = groups.iter().collect();
+    match by {
+        By::Day | By::Week | By::Month | By::HourBlock => {
+            // A stable sort keeps the order within a time.
+            groups.sort_by(|one, other| other.key.cmp(&one.key));
+            groups
+        }
+        By::Session | By::Project | By::Model | By::Agent | By::Branch | By::Tool | By::Subagent => groups,
+    }
+}
+
 /// A bar for each group: its cost, or its tokens if nothing has a price.
-fn bars(report: &UsageReport, width: usize) -> Vec<String> {
+fn bars(groups: &[&Group], width: usize) -> Vec<String> {
     let money = |group: &Group| group.cost.money.and_then(|money| money.rounded(6).parse::<f64>().ok()).unwrap_or(0.0);
-    let has_costs = report.groups.iter().any(|group| money(group) > 0.0);
+    let has_costs = groups.iter().any(|group| money(group) > 0.0);
     let value = |group: &Group| if has_costs { money(group) } else { group.tokens.total() as f64 };
-    let most = report.groups.iter().map(value).fold(0.0, f64::max);
-    report.groups.iter().map(|group| bar(value(group) / most, width)).collect()
+    let most = groups.iter().map(|group| value(group)).fold(0.0, f64::max);
+    groups.iter().map(|group| bar(value(group) / most, width)).collect()
 }
 
 /// A bar that is a part of the width, in eighths of a column.
@@ -372,4 +393,20 @@ pub fn rows(report: &UsageReport, Grouping { by, then_by }: Grouping) -> Vec<Str
         lines.push(csv::line(keys.map(|key| key.clone().unwrap_or_default()).chain(numbers)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_the_newest_day_first_and_calls_without_a_time_last() {
+        let mut groups = vec![Group::default(); 3];
+        for (group, key) in groups.iter_mut().zip([None, Some("2025-11-02"), Some("2026-01-01")]) {
+            group.key = key.map(str::to_owned);
+        }
+        let keys = |by| for_people(&groups, by).iter().map(|group| group.key.as_deref()).collect::<Vec<_>>();
+        assert_eq!(keys(By::Day), [Some("2026-01-01"), Some("2025-11-02"), None]);
+        assert_eq!(keys(By::Model), [None, Some("2025-11-02"), Some("2026-01-01")]);
+    }
 }

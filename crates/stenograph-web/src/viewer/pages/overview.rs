@@ -49,7 +49,7 @@ pub fn page_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
 /// The agents that run or need somebody, then those that are idle.
 pub fn runs_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let mut runs = viewer.runs();
-    runs.retain(|run| Need::of(run) != Need::Over);
+    runs.retain(|run| !matches!(Need::of(run), Need::Over | Need::Unknown));
     if runs.is_empty() {
         return Ok("<p class=\"muted\">No agent runs or waits.</p>".to_owned());
     }
@@ -75,6 +75,7 @@ fn run_html(viewer: &Viewer, run: &RunLook) -> String {
         Need::Stalled => ("failed", "stalled"),
         Need::Running => ("running", "running"),
         Need::Over => ("idle", "over"),
+        Need::Unknown => ("idle", "unknown"),
     };
     let status = &run.status;
     let address = status.session.as_deref().map(|session| match status.thread.as_deref() {
