@@ -36,7 +36,7 @@ fn stated(source: &Path, file: &FolderFile, hints: &PathHints) -> Option<String>
             let elements = items(file.peek(list)?)?.into_iter().filter_map(Object::parse);
             let known: Vec<(String, Option<String>)> = elements
                 .filter_map(|element| {
-                    let session = element.peek_str(session).map(|session| session.into_owned());
+                    let session = element.peek_str(session).map(std::borrow::Cow::into_owned);
                     Some((element.peek_str(folder)?.into_owned(), session))
                 })
                 .collect();
