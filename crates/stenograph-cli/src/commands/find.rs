@@ -239,8 +239,8 @@ fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, 
                 (None, false) => "best",
             };
             let shown = grouped(answer_to_show.hits.len() as u64);
-            let more = next.as_ref().map(|next| format!("; show more with --cursor {next}")).unwrap_or_default();
-            format!("{total}: the {which} {shown} are shown{sessions}{more}")
+            let more = next.as_ref().map(|next| format!("; more with --cursor {next}")).unwrap_or_default();
+            format!("{total}: {which} {shown} shown{sessions}{more}")
         }
     });
 }

@@ -75,8 +75,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&harmless_line(&format!("{}: {what}", destination.to.display())))?;
         }
     }
-    let is_one = destinations.len() == 1;
-    if !options.json && !(is_one && destinations.iter().all(|destination| destination.is_up_to_date)) {
+    // The line of one file that is up to date says everything.
+    let is_said = matches!(destinations.as_slice(), [only] if only.is_up_to_date);
+    if !options.json && !is_said {
         let written = destinations.iter().filter(|destination| !destination.is_up_to_date).count() as u64;
         output.say(&format!("{} restored", counted(written, "file")));
     }

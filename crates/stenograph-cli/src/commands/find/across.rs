@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, query: &Query, output: &mut Output<'_>) -> 
     if !options.json {
         let about = if answer.is_exact { "" } else { "about " };
         let shown = grouped(answer.shown as u64);
-        let more = next.map(|next| format!(": {shown} are shown; show more with --cursor {next}")).unwrap_or_default();
+        let more = next.map(|next| format!(": {shown} shown; more with --cursor {next}")).unwrap_or_default();
         output.say(&format!("\n{about}{}{more}", counted(answer.total as u64, "session")));
     }
     Ok(ExitStatus::Done)
