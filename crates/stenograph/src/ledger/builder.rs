@@ -358,7 +358,8 @@ impl LedgerBuilder {
         let origin = match copy {
             Some(copy) if entry.row.line <= copy.until => EntryOrigin::Copy,
             Some(copy) if copy.until == 0 => EntryOrigin::Fork,
-            Some(_) | None => EntryOrigin::Own,
+            Some(_) => EntryOrigin::Continued,
+            None => EntryOrigin::Own,
         };
         let names_session = !self.unnamed.contains(&entry.source);
         Some(EntrySource { origin, written, path, names_session, copied_from, recording })
