@@ -400,7 +400,7 @@ fn what_a_fork_lacks_moves_with_it() {
         parent.len()
     );
     let fork = format!("{day}/rollout-2026-03-02T12-00-00-{FORK}.jsonl");
-    folder.write(&fork, &format!("{header}\n{}", codex_turn(9)));
+    folder.write(&fork, format!("{header}\n{}", codex_turn(9)));
     folder.run(&format!("move {fork} --to claude-code --root home")).fails("records before the fork").talks(SESSION);
     folder.run(&format!("show {fork} --root home")).ends(0).talks(SESSION);
     let path = format!("{day}/rollout-2026-03-02T09-14-05-{SESSION}.jsonl");
