@@ -47,7 +47,7 @@ pub fn joined(mut source: Source, format: &dyn Format, places: &Places) -> Resul
     let mut header = Vec::new();
     own.read_until(b'\n', &mut header).map_err(unreadable)?;
     let header = String::from_utf8_lossy(&header);
-    let header = HistoryBase::removed_from(format, header.trim_end()).unwrap_or_else(|| header.into_owned());
+    let header = HistoryBase::removed_from(format.info(), header.trim_end()).unwrap_or_else(|| header.into_owned());
     writeln!(joined, "{}", header.trim_end()).map_err(unreadable)?;
     for (history, length, session) in histories.iter_mut().rev() {
         let mut records = BufReader::new(history.pass()?);

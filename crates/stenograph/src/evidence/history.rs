@@ -1,8 +1,7 @@
 //! A fork whose source has only its new records: its header states which records of another source come first.
 
-use crate::format::Format;
 use crate::json::{Draft, Object};
-use crate::model::{Event, HistoryPaths};
+use crate::model::{Event, FormatInfo, HistoryPaths};
 
 /// The records of another source that come before those of a fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +24,8 @@ impl HistoryBase {
     }
 
     /// The header of a source that has those records itself, from the header of the fork; `None` if it states no other source.
-    pub fn removed_from(format: &dyn Format, header: &str) -> Option<String> {
-        let HistoryPaths { object, number, .. } = &format.info().usage.history?;
+    pub fn removed_from(format: &FormatInfo, header: &str) -> Option<String> {
+        let HistoryPaths { object, number, .. } = &format.usage.history?;
         let (above, name) = object.split_once('.')?;
         let mut record = Object::parse(header)?;
         let mut fields = record.open(above)?;

@@ -72,6 +72,14 @@ impl ByKey {
     }
 }
 
+/// Notes that a session states calls of another one: it is a copy or a fork of it, even if it does not say so.
+fn relate(originals: &mut HashMap<Name, Name>, copy: Name, original: Name) {
+    let mut above = std::iter::successors(Some(original), |session| originals.get(session).copied());
+    if !above.by_ref().take(FORKS_MAX).any(|session| session == copy) {
+        originals.entry(copy).or_insert(original);
+    }
+}
+
 fn key_at(index: u32, entries: &[LedgerEntry]) -> Option<u128> {
     Some(entries.get(usize::try_from(index).ok()?)?.row.key)
 }
@@ -227,6 +235,11 @@ impl LedgerBuilder {
         if order.is_lt() {
             std::mem::swap(entry, &mut new);
         }
+        if let (Some(original), Some(copy), false) = (entry.row.session, new.row.session, is_same)
+            && new.row.kind != RowKind::Forwarded
+        {
+            relate(&mut self.originals, copy, original);
+        }
         entry.row.join(&new.row);
         ([entry.own, entry.replayed, entry.passed], entry.last) = (statements, latest);
         let position = (new.source, new.row.line);
@@ -283,14 +296,6 @@ impl LedgerBuilder {
             }
         }
         for entry in moved {
-            // Calls that a fork copied under new ids reveal its original.
-            let known = self.by_key.index(entry.row.key, &self.entries).and_then(|index| self.entries.get(index));
-            if let (Some(copy), Some(original)) = (entry.row.session, known.and_then(|known| known.row.session))
-                && entry.row.kind == RowKind::Replayed
-                && copy != original
-            {
-                self.originals.entry(copy).or_insert(original);
-            }
             self.merge(entry);
         }
     }
@@ -353,7 +358,8 @@ impl LedgerBuilder {
         let origin = match copy {
             Some(copy) if entry.row.line <= copy.until => EntryOrigin::Copy,
             Some(copy) if copy.until == 0 => EntryOrigin::Fork,
-            Some(_) | None => EntryOrigin::Own,
+            Some(_) => EntryOrigin::Continued,
+            None => EntryOrigin::Own,
         };
         let names_session = !self.unnamed.contains(&entry.source);
         Some(EntrySource { origin, written, path, names_session, copied_from, recording })

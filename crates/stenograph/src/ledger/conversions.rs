@@ -24,7 +24,9 @@ const UNNAMED_APART_MAX_MS: u64 = 2_000;
 /// Whose call a source states, the best evidence first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EntryOrigin {
-    /// One that it made itself, as far as it states.
+    /// One that it made itself, after the records that were copied from another session.
+    Continued,
+    /// One that it made itself, as far as it states. Turns that moved back to it look like its own.
     Own,
     /// Perhaps one of the session that it was forked from: its records do not state which ones were copied.
     Fork,
