@@ -1,6 +1,7 @@
 //! The working folder of a session whose records do not state it: [`FolderFile`] names a file beside the transcript that does.
 //! Nothing else is taken from that file.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ fn stated(source: &Path, file: &FolderFile, hints: &PathHints) -> Option<String>
             let elements = items(file.peek(list)?)?.into_iter().filter_map(Object::parse);
             let known: Vec<(String, Option<String>)> = elements
                 .filter_map(|element| {
-                    let session = element.peek_str(session).map(std::borrow::Cow::into_owned);
+                    let session = element.peek_str(session).map(Cow::into_owned);
                     Some((element.peek_str(folder)?.into_owned(), session))
                 })
                 .collect();
