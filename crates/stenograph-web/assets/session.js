@@ -204,7 +204,7 @@ function remember(number) {
 }
 
 /** The event that the reader is at: the marked one while it can be seen, else the one at the top of the screen. */
-function here() {
+function eventHere() {
   const marked = one(".event.here", box);
   return marked && isVisible(marked) ? marked : current();
 }
@@ -217,7 +217,7 @@ function leap(number) {
 
 /** @param {number} step @param {string} selector */
 async function move(step, selector) {
-  const from = here();
+  const from = eventHere();
   // What is not loaded yet may have the next one; some windows have none.
   for (let windows = 0; windows <= CHUNKS_MAX; windows += 1) {
     const list = events().filter((event) => event.matches(selector) || event === from);
@@ -351,12 +351,12 @@ function follow(value) {
 
 function focusMode() {
   keepPlace(() => session.classList.toggle("focused", toggle("focus")));
-  remember(numberOf(here()));
+  remember(numberOf(eventHere()));
 }
 
 function allEvents() {
   keepPlace(() => session.classList.toggle("all", toggle("all")));
-  remember(numberOf(here()));
+  remember(numberOf(eventHere()));
 }
 
 /** Shows the conversation as the address says. */
@@ -368,7 +368,7 @@ function applyViews() {
 /** Opens the form for a note about the event on the screen. */
 function writeNote() {
   const dialog = /** @type {HTMLDialogElement | null} */ (one("#note"));
-  const number = numberOf(here());
+  const number = numberOf(eventHere());
   const field = /** @type {HTMLInputElement | null} */ (dialog && one("[name=event]", dialog));
   const shown = dialog && one("output", dialog);
   if (!dialog || !field || !shown || !number) return;
@@ -439,7 +439,7 @@ export function startSession() {
   let timer = 0;
   addEventListener("scroll", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => { where(); remember(numberOf(here())); }, 150);
+    timer = setTimeout(() => { where(); remember(numberOf(eventHere())); }, 150);
   }, { passive: true });
   const pairs = new URLSearchParams({ session: session.dataset.session ?? "" });
   if (session.dataset.agent) pairs.set("agent", session.dataset.agent);
