@@ -206,6 +206,17 @@ impl ElementMap {
         }
     }
 
+    /// Whether a list with these elements may hold an event. Messages are in every list.
+    fn may_hold(maps: &[ElementMap], body: &Body<'_>) -> bool {
+        let has = |test: fn(&ElementMap) -> bool| maps.iter().any(test);
+        match body {
+            Body::Thinking { .. } => has(|map| matches!(map, ElementMap::Thinking(..))),
+            Body::ToolCall { .. } => has(|map| matches!(map, ElementMap::Call(..))),
+            Body::ToolResult { .. } => has(|map| matches!(map, ElementMap::Result(..))),
+            _ => true,
+        }
+    }
+
     /// The first of these maps that fits an element. `word` is the word at a path of it.
     fn of(maps: &'static [ElementMap], word: &dyn Fn(&str) -> Option<String>) -> Option<&'static ElementMap> {
         maps.iter().find(|map| map.words().iter().all(|(path, value)| word(path).as_deref() == Some(value)))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
-use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
+use super::{CallMap, EMBEDDED, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
 use crate::formats::anthropic;
 use crate::json::{Object, number};
 use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind, is_embedded};
@@ -100,7 +100,10 @@ impl RecordMap {
                 });
             }
             PartMap::List(path, maps) => {
-                put_blocks(path, origin, events, extra, out, &|event, extra, values| {
+                // The list holds only what its table describes; other calls and thoughts have a place of their own.
+                let own: Vec<Event<'_>> =
+                    events.iter().filter(|event| ElementMap::may_hold(maps, &event.body)).cloned().collect();
+                put_blocks(path, origin, &own, extra, out, &|event, extra, values| {
                     put_mapped_block(maps, event, extra, values);
                 });
             }
