@@ -94,6 +94,8 @@ await withBrowser(async (browser) => {
   await page.waitForSelector(".event-note", { state: "detached" });
 
   // Words in one session.
+  await page.goto(`${base}/sessions/long-1`);
+  await page.waitForSelector(".outline a");
   await page.keyboard.press("s");
   await page.waitForURL(/session%3A/);
   await page.waitForSelector("#filter input:focus");

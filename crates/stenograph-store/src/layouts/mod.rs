@@ -94,9 +94,9 @@ pub trait Layout: Sync {
         None
     }
 
-    /// Whether the system uses locks, and no process holds the lock for this file.
-    fn is_released(&self, _file: &Path) -> bool {
-        false
+    /// Whether a process holds the lock for this file; `None` if the system uses no locks.
+    fn is_locked(&self, _file: &Path) -> Option<bool> {
+        None
     }
 
     /// Whether one file holds everything that another one does, by their names.
@@ -147,10 +147,10 @@ pub(crate) fn contains(whole: &Path, part: &Path) -> bool {
     LAYOUTS.iter().any(|layout| layout.contains(whole, part))
 }
 
-/// Whether a file belongs to a system that uses locks, and no process holds its lock.
-pub fn is_released(file: &Path, format: &dyn Format) -> bool {
+/// Whether a process holds the lock of a file; `None` if its system uses no locks.
+pub fn is_locked(file: &Path, format: &dyn Format) -> Option<bool> {
     let is_own = |layout: &&&dyn Layout| layout.format().is_some_and(|own| is_same(own, format));
-    LAYOUTS.iter().filter(is_own).any(|layout| layout.is_released(file))
+    LAYOUTS.iter().filter(is_own).find_map(|layout| layout.is_locked(file))
 }
 
 /// The damaged files at this path that others replace when it is read.

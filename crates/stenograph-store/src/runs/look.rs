@@ -91,15 +91,16 @@ impl Look<'_> {
         // A record from the future counts as current.
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
         // No process continues an answer in a context that nobody has locked.
-        let is_released = format.is_some_and(|format| layouts::is_released(path, format));
-        let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
+        let is_locked = format.and_then(|format| layouts::is_locked(path, format));
+        let answer_ms = if is_locked == Some(false) { 0 } else { self.patience.answer_ms };
         let mut status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
         if matches!(status.state, State::Running | State::Stalled) && Lock::is_left(path) {
             // No process records this run any more, and none recorded its end.
             (status.state, status.why, status.word) = (State::Failed, Why::LastError, Some(RECORDER_KILLED.to_owned()));
         }
         let left = run.status(Some(silence_ms), &Patience { answer_ms: 0, ..self.patience });
-        let left = Some(Box::new(left)).filter(|left| status.state == State::Running && left.state == State::Idle);
+        let left = Some(Box::new(left))
+            .filter(|left| status.state == State::Running && left.state == State::Idle && is_locked != Some(true));
         let (path, file) = (path.to_owned(), stat.id);
         Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status, left }))
     }

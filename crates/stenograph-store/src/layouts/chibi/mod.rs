@@ -86,14 +86,14 @@ impl Layout for ChibiLayout {
         Context::of_window(file).map_or(Ok(()), |context| context.refuse_edit())
     }
 
-    fn is_released(&self, file: &Path) -> bool {
+    fn is_locked(&self, file: &Path) -> Option<bool> {
         // A partition is two folders below its context.
         const FOLDERS_MAX: usize = 3;
         let mut folders = file.ancestors().skip(1).take(FOLDERS_MAX);
         let context = folders.find(|folder| Context::at(folder).is_recorded(&Disk));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let status = |folder: &Path| context_lock::status(folder, now, HEARTBEAT_SECONDS);
-        context.is_some_and(|folder| status(folder) != Some(ContextLockStatus::Active))
+        context.map(|folder| status(folder) == Some(ContextLockStatus::Active))
     }
 
     fn contains(&self, whole: &Path, part: &Path) -> bool {
