@@ -62,7 +62,8 @@ fn path_of(source: &Path, file: &FolderFile, hints: &PathHints) -> Option<PathBu
 }
 
 fn text_of(path: &Path) -> Option<String> {
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
+    // Opening a named pipe would wait for somebody who writes to it.
+    let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
     let mut text = String::new();
     let length = file.take(SIZE_MAX + 1).read_to_string(&mut text).ok()?;
     (length as u64 <= SIZE_MAX).then_some(text)
