@@ -100,6 +100,15 @@ fn preference(row: &SourceRow) -> (Coverage, std::cmp::Reverse<u64>, std::cmp::R
     (row.coverage, Reverse(row.summary.messages), Reverse(events(row)), row.stamp.changed, row.id)
 }
 
+/// The sort key of the files in which several agents have one conversation; the original comes first. It was written first, or
+/// has the most content if several were written at once.
+pub(crate) fn by_age(row: &SourceRow) -> impl Ord + use<> {
+    use std::cmp::Reverse;
+    let (header, messages) = (&row.summary.header, row.summary.messages);
+    let content = (row.coverage, header.started_ms, Reverse(header.ended_ms), Reverse(messages), Reverse(events(row)));
+    (row.stamp.changed, content, row.path.clone())
+}
+
 /// Whether one source covers another.
 fn covers(one: &SourceRow, other: &SourceRow) -> bool {
     // A log mentions all agents of its session, but nothing that they do not record themselves.
@@ -110,8 +119,7 @@ fn covers(one: &SourceRow, other: &SourceRow) -> bool {
         return false;
     }
     if agent(one) != agent(other) && !recover::is_journal_name(&one.path) && !recover::is_journal_name(&other.path) {
-        let is_older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
-        return is_older && is_conversion(one, other);
+        return by_age(one) < by_age(other) && is_conversion(one, other);
     }
     if one.coverage != other.coverage {
         // A journal covers its own documents, but not files of other recordings of the session.
@@ -284,6 +292,14 @@ mod tests {
         let mut on = copy;
         on.summary.header.ended_ms = Some(10_000);
         assert_eq!(covered_by(&[one, on]), [None, None]);
+    }
+
+    #[test]
+    fn of_an_original_and_a_conversion_written_at_once_the_one_with_more_messages_covers_the_other() {
+        let (mut copy, mut one) = (row(1, "/b.jsonl", "codex", 6), row(2, "/a.jsonl", "claude-code", 7));
+        (copy.tail_events, one.tail_events) = (20, 10);
+        copy.stamp.changed = one.stamp.changed;
+        assert_eq!(covered_by(&[copy, one]), [Some(2), None]);
     }
 
     #[test]

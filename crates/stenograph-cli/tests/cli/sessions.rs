@@ -214,6 +214,10 @@ fn claude_session() -> Folder {
     let side = claude(4, "user", "\"look around\"")
         .replace("\"type\"", "\"isSidechain\":true,\"agentId\":\"a77bc2\",\"type\"");
     folder.write(&format!(".claude/projects/-work-app/{SESSION}/subagents/agent-a77bc2.jsonl"), side);
+    // Files written in the same tick of the clock have the same time.
+    let path = folder.path(&format!(".claude/projects/-work-app/{SESSION}.jsonl"));
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(1);
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(earlier).unwrap();
     folder
 }
 

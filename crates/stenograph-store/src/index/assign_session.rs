@@ -1,7 +1,6 @@
 //! Assigns a source to its session, the session to its project, and links it to the session it follows from. The content
 //! decides; the file's place only fills gaps.
 
-use std::cmp::Reverse;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -293,18 +292,8 @@ impl IndexRun<'_> {
             let written = rows.iter().filter(|row| row.thread.is_none()).map(|row| row.stamp.changed).min();
             mains.extend(self.catalogue.source_at(&other.path)?.map(|main| (written, main)));
         }
-        // The session whose file was written first is the original; of several written at once, the one with the most content.
-        mains.sort_by_key(|(written, row)| {
-            let (summary, events) = (&row.summary, row.doc_group_events + row.tail_events);
-            (
-                *written,
-                row.coverage,
-                summary.header.started_ms,
-                Reverse(summary.header.ended_ms),
-                Reverse(events),
-                row.path.clone(),
-            )
-        });
+        // The session whose file was written first is the original.
+        mains.sort_by_cached_key(|(written, row)| (*written, session_files::by_age(row)));
         let mains: Vec<SourceRow> = mains.into_iter().map(|(_, main)| main).collect();
         let Some((original, others)) = mains.split_first() else { return Ok(session) };
         let mut joined = session;
