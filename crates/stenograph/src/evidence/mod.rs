@@ -36,7 +36,7 @@ pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named, text_under};
 pub(crate) use model_calls::{
     NotACall, RunningTotal, do_forks_rename, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search,
-    not_a_call, repeated_session, request, running_total, states_model_calls,
+    not_a_call, repeated_session, request, running_total, stated_calls, states_model_calls,
 };
 pub(crate) use nested::nested_source;
 pub use nested::{NestedRecord, is_progress, nested, nested_events};

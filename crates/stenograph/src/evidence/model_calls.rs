@@ -2,7 +2,7 @@
 //! numbers that are not a call.
 
 use super::nested::nested_usage;
-use crate::json::number;
+use crate::json::{items, number};
 use crate::model::{Body, Event, ExtraFields, Tokens, TotalPaths, UsageWords};
 use crate::text::Str;
 
@@ -61,6 +61,15 @@ fn total(paths: &TotalPaths, object: &ExtraFields<'_>) -> RunningTotal {
     };
     let cost = object.raw(paths.cost).and_then(|raw| raw.parse::<f64>().ok()).filter(|cost| *cost > 0.0);
     RunningTotal { tokens, cost }
+}
+
+/// Of how many calls the usage or the running total of the record is the sum, if the record states it.
+pub(crate) fn stated_calls(event: &Event<'_>) -> Option<u32> {
+    words(event).find_map(|(words, extra)| {
+        let stated = words.calls.iter().find_map(|path| extra.at(path))?;
+        let calls = number(stated).or_else(|| items(stated).map(|items| items.len() as u64))?;
+        u32::try_from(calls).ok().filter(|calls| *calls > 0)
+    })
 }
 
 /// The id that, together with the group, identifies a model call.

@@ -15,7 +15,7 @@ use super::source_usage::{CountingState, LastAnswer, Name, Names, Replay, Source
 use super::{ServiceTier, Tokens};
 use crate::evidence::{
     NotACall, do_forks_rename, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
-    repeated_session, request, running_total,
+    repeated_session, request, running_total, stated_calls,
 };
 use crate::model::{Body, Event, Fact, Usage, is_global_id};
 use crate::read::{Sink, is_counted};
@@ -267,7 +267,7 @@ impl CallCounter {
         };
         let mut row = self.row(event, kind, tokens);
         (row.service_tier, row.stated_cost) = (usage.tier(), usage.cost.map(|cost| cost.value()));
-        row.calls = u32::from(kind != RowKind::Cost);
+        row.calls = if kind == RowKind::Cost { 0 } else { row.calls };
         row.key = match (&event.group, &event.id) {
             (_, None) if kind == RowKind::Cost && self.session(event).is_none() => self.key_by_content(&row, event),
             (_, id) if kind == RowKind::Cost => key("cost", &[id.as_deref(), self.session(event)]),
@@ -340,7 +340,7 @@ impl CallCounter {
             service_tier: ServiceTier::Standard,
             stated_cost: None,
             kind,
-            calls: 1,
+            calls: stated_calls(event).unwrap_or(1),
             records: 1,
             line: event.at.map_or(0, |at| at.line),
         }
@@ -371,17 +371,19 @@ impl CallCounter {
         key("time", &[time.as_deref(), model.map(String::as_str), Some(&numbers)])
     }
 
-    /// The key of a row without any id: a copy of its record has the same content at the same position.
+    /// The key of a row without any id: a copy of its record has the same content at the same position. The position of a sum
+    /// does not matter: a session does not state it twice.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.index()));
         let numbers = match row.stated_cost.filter(|_| row.kind == RowKind::Cost) {
             Some(cost) => cost.to_string(),
             None => row.tokens.counters().map(|counter| counter.to_string()).join(","),
         };
-        let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
-        let part = event.part.index.to_string();
+        let time = row.time.map(|time| time.to_string());
         let [session, model] = [name(row.session), name(row.model)].map(|name| name.map(String::as_str));
-        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&numbers)])
+        let is_sum = session.is_some() && time.is_some() && stated_calls(event).is_some();
+        let [line, part] = [row.line, u64::from(event.part.index)].map(|at| (!is_sum).then(|| at.to_string()));
+        key("content", &[session, model, time.as_deref(), line.as_deref(), part.as_deref(), Some(&numbers)])
     }
 
     /// Adds a row, or merges it into the row of the same call.

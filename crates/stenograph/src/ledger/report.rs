@@ -395,11 +395,11 @@ impl Costs<'_> {
         let key = (row.model, row.service_tier);
         let look = || self.prices.price(ledger.name(row.model)?, row.service_tier);
         let price = self.known.entry(key).or_insert_with(look);
-        let cost = price.as_ref().and_then(|price| price.cost(&row.tokens));
+        let cost = price.as_ref().and_then(|price| price.cost(&row.tokens, row.calls));
         // A call without tokens costs nothing, whatever the model.
         let cost = cost.or_else(|| row.tokens.is_zero().then_some(Money::ZERO));
         if cost.is_none() {
-            let missing = price.as_ref().map(|price| price.missing(&row.tokens)).unwrap_or_default();
+            let missing = price.as_ref().map(|price| price.missing(&row.tokens, row.calls)).unwrap_or_default();
             let service_tier = row.service_tier;
             let none = || Unpriced { model: None, service_tier, missing, calls: 0, tokens: Tokens::default() };
             let unpriced = self.unpriced.entry(key).or_insert_with(none);

@@ -16,6 +16,8 @@ pub struct UsageWords {
     pub model_facts: &'static [&'static str],
     /// The field with the model of an answer, and its value if the agent made up the answer itself.
     pub synthetic_model: Option<(&'static str, &'static str)>,
+    /// Fields that state of how many calls the usage or the running total is the sum: a number, or a list with an item per call.
+    pub calls: &'static [&'static str],
     /// Fields that sum up calls which other records state one by one.
     pub sums: &'static [&'static str],
     /// Hosted tools that search the web, each with the status of a completed search.
@@ -35,6 +37,7 @@ impl UsageWords {
         total: None,
         model_facts: &[],
         synthetic_model: None,
+        calls: &[],
         sums: &[],
         searches: &[],
         repeated_sessions: &[],

@@ -45,7 +45,7 @@ fn cells(ledger: &Ledger, entry: &LedgerEntry, prices: &Prices) -> [String; 21] 
     let name = |name: Option<Name>| ledger.name(name).unwrap_or_default().to_owned();
     let tools: Vec<&str> = row.tools.iter().filter_map(|tool| ledger.name(Some(tool))).collect();
     let price = ledger.name(row.model).and_then(|model| prices.price(model, row.service_tier));
-    let cost = price.and_then(|price| price.cost(&row.tokens));
+    let cost = price.and_then(|price| price.cost(&row.tokens, row.calls));
     let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
     let tokens = row.tokens;
     let count = |number: u64| number.to_string();

@@ -64,7 +64,7 @@ pub fn print(
 /// The rates of a model for small contexts, and the name under which they were found.
 fn rates(price: &Price, model: &str) -> String {
     let small = Tokens { input: 1, ..Tokens::default() };
-    let rates = price.rates(&small);
+    let rates = price.rates(&small, 1);
     let counters = [
         PriceCounter::Input,
         PriceCounter::Output,

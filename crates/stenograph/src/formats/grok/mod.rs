@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role};
+use crate::model::{CallWords, ExitCodeAt, Role, UsageWords};
 
 const NAME: &str = "grok";
 
@@ -24,6 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     own_only: true,
     restated: &["params.update.rawOutput"],
     calls: CallWords { exit_codes: &[ExitCodeAt::Field("params.update.rawOutput.exit_code")], ..CallWords::NONE },
+    usage: UsageWords { calls: &["params.update.usage.modelCalls"], ..UsageWords::NONE },
     ..FormatInfo::BLANK
 };
 

@@ -7,7 +7,7 @@ use super::record_map::{
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, DatabaseTables, ExitCodeAt, Role, RowTable, SessionTable, SessionWords};
+use crate::model::{CallWords, DatabaseTables, ExitCodeAt, Role, RowTable, SessionTable, SessionWords, UsageWords};
 
 const NAME: &str = "hermes";
 
@@ -34,6 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     restated: &["reasoning", "api_content"],
     totals: &["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"],
     calls: CallWords { exit_codes: &[ExitCodeAt::Json("exit_code")], ..CallWords::NONE },
+    usage: UsageWords { calls: &["api_call_count"], ..UsageWords::NONE },
     session: SessionWords { instructions: &["system_prompt"], ..SessionWords::NONE },
     ..FormatInfo::BLANK
 };

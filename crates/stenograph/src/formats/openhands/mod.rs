@@ -45,6 +45,7 @@ static INFO: FormatInfo = FormatInfo {
             reasoning: "reasoning_tokens",
             cost: "",
         }),
+        calls: &["stats.usage_to_metrics.agent.token_usages"],
         ..UsageWords::NONE
     },
     session: SessionWords { tools: &["tools"], ..SessionWords::NONE },

@@ -37,6 +37,7 @@ static INFO: FormatInfo = FormatInfo {
             reasoning: "",
             cost: "instance_cost",
         }),
+        calls: &["info.model_stats.api_calls"],
         ..UsageWords::NONE
     },
     ..FormatInfo::BLANK

@@ -125,7 +125,7 @@ impl CallCounter {
             && run.kind == RowKind::Run
         {
             let answers = within.iter().filter(|(_, answers)| *answers).count();
-            run.calls = u32::try_from(answers.max(1)).unwrap_or(u32::MAX);
+            run.calls = u32::try_from(answers).unwrap_or(u32::MAX).max(run.calls);
         }
         for (line, _) in within {
             self.add_uncounted(UncountedReason::WithinTotal, line);

@@ -158,40 +158,40 @@ impl Price {
         &self.tiers
     }
 
-    /// The prices for a call: the tokens it read, cached or not, decide the price of all its tokens, including output.
-    pub fn rates(&self, call: &Tokens) -> Rates {
-        let context = call.all_input();
+    /// The prices for a call: the tokens it read, cached or not, decide the price of all its tokens, including output. Of a sum over
+    /// several calls, the average decides.
+    pub fn rates(&self, tokens: &Tokens, calls: u32) -> Rates {
+        let context = tokens.all_input() / u64::from(calls.max(1));
         let tier = self.tiers.iter().rev().find(|tier| context > tier.over || tier.over == 0);
         tier.map(|tier| tier.rates).unwrap_or_default()
     }
 
-    /// The cost of each counter of one call, without counters that are 0. Sums over several calls would give a wrong result,
-    /// because the size of each call decides its prices.
-    pub fn lines(&self, call: &Tokens) -> Vec<CostLine> {
-        let rates = self.rates(call);
+    /// The cost of each counter of a call, or of a sum over several calls, without counters that are 0.
+    pub fn lines(&self, tokens: &Tokens, calls: u32) -> Vec<CostLine> {
+        let rates = self.rates(tokens, calls);
         // Thinking is part of the output and has the same price, unless it has its own.
-        let reasoning = if rates.of(PriceCounter::Reasoning).is_some() { call.reasoning } else { 0 };
+        let reasoning = if rates.of(PriceCounter::Reasoning).is_some() { tokens.reasoning } else { 0 };
         let counts = [
-            (PriceCounter::Input, call.input),
-            (PriceCounter::Output, call.output.saturating_sub(reasoning)),
-            (PriceCounter::CacheRead, call.cache_read),
-            (PriceCounter::CacheWrite, call.cache_write.saturating_sub(call.cache_write_hour)),
-            (PriceCounter::CacheWriteHour, call.cache_write_hour),
+            (PriceCounter::Input, tokens.input),
+            (PriceCounter::Output, tokens.output.saturating_sub(reasoning)),
+            (PriceCounter::CacheRead, tokens.cache_read),
+            (PriceCounter::CacheWrite, tokens.cache_write.saturating_sub(tokens.cache_write_hour)),
+            (PriceCounter::CacheWriteHour, tokens.cache_write_hour),
             (PriceCounter::Reasoning, reasoning),
             // Pages that the vendor's servers fetch cost only their tokens.
-            (PriceCounter::Search, call.searches),
+            (PriceCounter::Search, tokens.searches),
         ];
         let used = counts.into_iter().filter(|(_, count)| *count > 0);
         used.map(|(counter, count)| CostLine { counter, count, rate: rates.of(counter) }).collect()
     }
 
-    /// The cost of one call; `None` if a counter has no price (see [`Price::missing`]) or the amount overflows.
-    pub fn cost(&self, call: &Tokens) -> Option<Money> {
-        self.lines(call).iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.cost()?))
+    /// The cost of a call, or of a sum; `None` if a counter has no price (see [`Price::missing`]) or the amount overflows.
+    pub fn cost(&self, tokens: &Tokens, calls: u32) -> Option<Money> {
+        self.lines(tokens, calls).iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.cost()?))
     }
 
-    /// The counters of a call that have no price.
-    pub fn missing(&self, call: &Tokens) -> Vec<PriceCounter> {
-        self.lines(call).iter().filter(|line| line.rate.is_none()).map(|line| line.counter).collect()
+    /// The counters of a call, or of a sum, that have no price.
+    pub fn missing(&self, tokens: &Tokens, calls: u32) -> Vec<PriceCounter> {
+        self.lines(tokens, calls).iter().filter(|line| line.rate.is_none()).map(|line| line.counter).collect()
     }
 }

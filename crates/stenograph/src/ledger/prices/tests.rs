@@ -18,7 +18,7 @@ gemini/epsilon = input 1, output 2
 ";
 
 fn cost(model: &str, service_tier: ServiceTier, call: &Tokens) -> Option<String> {
-    Prices::read(SOME).price(model, service_tier)?.cost(call).map(|cost| cost.to_string())
+    Prices::read(SOME).price(model, service_tier)?.cost(call, 1).map(|cost| cost.to_string())
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn each_counter_has_its_price() {
     // 0.003 + 0.03 + 0.03 + 4,000 * 0.00000375 + 1,000 * 0.000006 + 2 * 0.01
     assert_eq!(cost("alpha-1", ServiceTier::Standard, &call).as_deref(), Some("0.104"));
     let price = Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap();
-    let counters: Vec<_> = price.lines(&call).iter().map(|line| (line.counter.name(), line.count)).collect();
+    let counters: Vec<_> = price.lines(&call, 1).iter().map(|line| (line.counter.name(), line.count)).collect();
     let expected = [
         ("input", 1_000),
         ("output", 2_000),
@@ -53,6 +53,15 @@ fn each_counter_has_its_price() {
         ("search", 2),
     ];
     assert_eq!(counters, expected);
+}
+
+#[test]
+fn the_average_decides_the_price_tier_of_a_sum_over_several_calls() {
+    let price = Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap();
+    let sum = Tokens { input: 300_000, output: 10, ..Tokens::default() };
+    // 300,000 * 0.000003 + 10 * 0.000015, and twice the price of input for one call of that size
+    assert_eq!(price.cost(&sum, 2), Money::parse("0.90015"));
+    assert_eq!(price.cost(&sum, 1), Money::parse("1.800225"));
 }
 
 #[test]
@@ -80,7 +89,7 @@ fn a_fast_call_has_the_price_of_the_tier_that_the_vendor_sells() {
     assert_eq!(cost("alpha-1", ServiceTier::Fast, &call).as_deref(), Some("0.60312"));
     let price = Prices::read(SOME).price("delta", ServiceTier::Fast).unwrap();
     assert_eq!(price.service_tier, ServiceTier::Priority);
-    assert_eq!(price.cost(&Tokens { input: 10, output: 10, ..Tokens::default() }), Money::parse("32e-6"));
+    assert_eq!(price.cost(&Tokens { input: 10, output: 10, ..Tokens::default() }, 1), Money::parse("32e-6"));
 }
 
 #[test]
@@ -99,14 +108,14 @@ fn counters_without_a_price_are_listed() {
     let batch = prices.price("alpha-1", ServiceTier::Batch).unwrap();
     let call = Tokens { input: 1, cache_read: 5, cache_write: 7, cache_write_hour: 7, ..Tokens::default() };
     assert_eq!(
-        (batch.cost(&call), batch.missing(&call)),
+        (batch.cost(&call, 1), batch.missing(&call, 1)),
         (None, vec![PriceCounter::CacheRead, PriceCounter::CacheWriteHour])
     );
     // The standard price rises above this size, so the batch price is unknown there.
     let large = Tokens { input: 200_001, ..Tokens::default() };
-    assert_eq!((batch.cost(&large), batch.missing(&large)), (None, vec![PriceCounter::Input]));
+    assert_eq!((batch.cost(&large, 1), batch.missing(&large, 1)), (None, vec![PriceCounter::Input]));
     let search = Tokens { searches: 1, ..Tokens::default() };
-    assert_eq!(prices.price("delta", ServiceTier::Standard).unwrap().missing(&search), [PriceCounter::Search]);
+    assert_eq!(prices.price("delta", ServiceTier::Standard).unwrap().missing(&search, 1), [PriceCounter::Search]);
 }
 
 #[test]
@@ -119,7 +128,7 @@ fn a_cache_without_prices_is_billed_as_input() {
 fn an_overflowing_cost_is_none() {
     let call = Tokens { output: u64::MAX, input: u64::MAX, cache_read: u64::MAX, ..Tokens::default() };
     assert_eq!(cost("alpha-1", ServiceTier::Standard, &call), None);
-    assert_eq!(Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap().missing(&call), []);
+    assert_eq!(Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap().missing(&call, 1), []);
 }
 
 #[test]
@@ -157,7 +166,7 @@ fn every_shipped_row_is_valid() {
         let price = prices.price(name, ServiceTier::Standard).unwrap();
         assert_eq!(price.found_as, name);
         let some = Tokens { input: 1, output: 1, cache_read: 1, ..Tokens::default() };
-        assert!(price.cost(&some).is_some_and(|cost| !cost.is_zero() && !cost.is_negative()), "{line}");
+        assert!(price.cost(&some, 1).is_some_and(|cost| !cost.is_zero() && !cost.is_negative()), "{line}");
     }
 }
 
@@ -221,7 +230,7 @@ fn overrides_take_precedence_over_the_table() {
     assert_ne!(plain.digest(), prices.digest());
     let call = Tokens { input: 1_000_000 / 10, output: 100_000, ..Tokens::default() };
     let cost = |model: &str, call: &Tokens| {
-        prices.price(model, ServiceTier::Standard)?.cost(call).map(|cost| cost.to_string())
+        prices.price(model, ServiceTier::Standard)?.cost(call, 1).map(|cost| cost.to_string())
     };
     // 100,000 of each at 3 and 15, and at 7 and 8.
     assert_eq!(cost("corp/anything", &call).as_deref(), Some("1.8"));
@@ -248,6 +257,6 @@ fn an_override_may_lack_a_price_too() {
         &[(ServiceTier::Standard, 0, PriceCounter::Input, "1")],
     )]);
     let call = Tokens { input: 1, output: 1, ..Tokens::default() };
-    assert_eq!(prices.price("mine", ServiceTier::Standard).unwrap().missing(&call), [PriceCounter::Output]);
+    assert_eq!(prices.price("mine", ServiceTier::Standard).unwrap().missing(&call, 1), [PriceCounter::Output]);
     assert_eq!(prices.price("mine", ServiceTier::Batch), None);
 }

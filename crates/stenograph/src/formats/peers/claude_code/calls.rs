@@ -141,7 +141,7 @@ impl Calls {
         let priced = || {
             let model = counted.word(call.row.model?)?;
             let prices = self.prices.get_or_init(Prices::shipped);
-            prices.price(model, call.row.service_tier)?.cost(&call.row.tokens)
+            prices.price(model, call.row.service_tier)?.cost(&call.row.tokens, call.row.calls)
         };
         let stated = call.cost.and_then(|cost| Money::parse(&cost.to_string()));
         stated.or_else(priced).unwrap_or(Money::ZERO)
