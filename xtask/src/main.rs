@@ -2,6 +2,7 @@
 //! start programs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who started it")]
 
+mod agents;
 mod allow_list;
 mod api;
 mod bench;
@@ -70,6 +71,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Drive real agents against a scripted model, and report what they wrote and sent in docs/agents.md
+    Agents(agents::Options),
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Task::Corpus(options) => corpus::make(&options),
         Task::Prices(options) => prices::write(&options),
         Task::Rules(options) => rules::write(&options),
+        Task::Agents(options) => agents::agents(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Redact(options) } => bench::redact::redact(&options),
