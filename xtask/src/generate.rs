@@ -9,20 +9,28 @@ use stenograph::Registry;
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::frame::{Framing, Items};
-use stenograph::laws::pairs::{Sample, sample_name, table};
+use stenograph::laws::pairs::{Conversions, Sample, sample_name};
 use stenograph_store::layouts::LAYOUTS;
 
 use crate::{Failure, lines, tree};
 
 const DO_NOT_EDIT: &str = "<!-- Written by `cargo xtask gen` and checked by the tests: do not edit. -->\n\n";
 
+/// The page of all formats, and the folder with a page of each.
+const FORMATS_PAGE: &str = "docs/formats";
+
 /// Line counts are rounded up to a multiple of this, so that small changes to the code do not change the page.
 const LINES_STEP: usize = 10;
 
 /// Writes all documents.
 pub fn write() -> Result<(), Failure> {
-    for (name, text) in documents()? {
-        let path = tree::root().join(name);
+    let documents = documents()?;
+    for name in left_over(&documents) {
+        fs::remove_file(tree::root().join(&name))?;
+        println!("removed {name}");
+    }
+    for (name, text) in documents {
+        let path = tree::root().join(&name);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -36,9 +44,10 @@ pub fn write() -> Result<(), Failure> {
 
 /// Fails if a document is out of date.
 pub fn check() -> Result<(), Failure> {
-    let mut stale = Vec::new();
-    for (name, text) in documents()? {
-        let found = fs::read_to_string(tree::root().join(name)).unwrap_or_default();
+    let documents = documents()?;
+    let mut stale = left_over(&documents);
+    for (name, text) in documents {
+        let found = fs::read_to_string(tree::root().join(&name)).unwrap_or_default();
         if found != text {
             let line = found.lines().zip(text.lines()).take_while(|(a, b)| a == b).count() + 1;
             stale.push(format!("{name} (line {line})"));
@@ -50,18 +59,30 @@ pub fn check() -> Result<(), Failure> {
     Err(format!("out of date: {}\nhint: run `cargo xtask gen` to update them", stale.join(", ")).into())
 }
 
-fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
+fn documents() -> Result<Vec<(String, String)>, Failure> {
+    let samples = samples()?;
+    let conversions = Conversions::measure(&samples, &Registry::built_in().targets().collect::<Vec<_>>());
     let mut documents = vec![
-        ("docs/formats.md", formats()?),
-        ("docs/layouts.md", layouts()),
-        ("docs/openapi.json", stenograph_web::openapi()),
-        ("docs/losses.md", table(&samples()?, &Registry::built_in().targets().collect::<Vec<_>>())),
+        (format!("{FORMATS_PAGE}.md"), formats()?),
+        ("docs/layouts.md".to_owned(), layouts()),
+        ("docs/openapi.json".to_owned(), stenograph_web::openapi()),
+        ("docs/losses.md".to_owned(), conversions.page()),
     ];
+    for format in FORMATS {
+        let name = format!("{FORMATS_PAGE}/{}.md", format.info().name);
+        documents.push((name, format_page(*format, &conversions)));
+    }
     match command_line()? {
-        Some(text) => documents.push(("docs/cli.md", text)),
+        Some(text) => documents.push(("docs/cli.md".to_owned(), text)),
         None => eprintln!("warning: the command has no help yet; docs/cli.md is left as it is"),
     }
     Ok(documents)
+}
+
+/// Pages of formats that no longer exist.
+fn left_over(documents: &[(String, String)]) -> Vec<String> {
+    let names = tree::names(&tree::root().join(FORMATS_PAGE)).into_iter().map(|name| format!("{FORMATS_PAGE}/{name}"));
+    names.filter(|name| documents.iter().all(|(document, _)| document != name)).collect()
 }
 
 /// The example fixture of each format.
@@ -101,55 +122,47 @@ fn layouts() -> String {
 fn formats() -> Result<String, Failure> {
     let mut page = format!("{DO_NOT_EDIT}# Formats\n\n`steno` reads all of these formats and writes some of them.\n\n");
     page.push_str(
-        "| name | what it is | records | written | carries | lossy | code |\n|---|---|---|---|---|---|---:|\n",
+        "| format | what it is | `record` | `convert --to` | `--carry` | `move --to` | `resume` | code |\n|---|---|---|---|---|---|---|---:|\n",
     );
     let mark = |is: bool| if is { "yes" } else { "" };
     for format in FORMATS {
         let info = format.info();
-        let (written, carries, lossy) = (mark(!info.own_only), mark(info.traits.carries), mark(info.traits.lossy));
-        let framing = framing(info.framing);
+        let written = match (info.own_only, info.traits.lossy) {
+            (true, _) => "",
+            (false, true) => "text",
+            (false, false) => "yes",
+        };
+        let (carries, moved) = (mark(info.traits.carries && !info.own_only), mark(info.placement.is_some()));
+        let (recorded, resumed) = (mark(matches!(info.framing, Framing::Lines)), mark(info.resume.is_some()));
         let code = lines::of_format(*format)?.next_multiple_of(LINES_STEP);
         let name = info.name;
         let _ = writeln!(
             page,
-            "| [`{name}`](#{name}) | {} | {framing} | {written} | {carries} | {lossy} | {code} |",
+            "| [`{name}`](formats/{name}.md) | {} | {recorded} | {written} | {carries} | {moved} | {resumed} | {code} |",
             info.title
         );
     }
     page.push_str(
-        "\n*records*: formats with lines are line formats, which `steno record` can read. *written*: `steno \
-         convert` can write it; a session of another format only returns to it as it was. *carries*: a conversion with \
-         `--carry` can embed the source in its records.\n*lossy*: text for people, which cannot express everything \
-         that a source contains. *code*: lines of code in its folder, rounded up to tens, without\ntests and comments. \
-         [losses.md](losses.md) lists what each conversion loses.\n\n\
-         In the places where sources are found, `~` is the home folder, and `{A|B}` is the value of the environment variable \
-         `A` (one folder, or several\nseparated by commas), or else `B`. Other paths are relative to the folder of a project. \
-         `<session>`, `<thread>` and `<project>` stand for the\nnames of a session, a sub-agent and a project. Compressed \
-         files (`.gz`, `.zst`) are found too.\n",
+        "\n- `record`: one record per line, so that `steno record` can read it from a pipe.\n\
+         - `convert --to`: sessions of other formats can be written in it; *text* cannot express everything. A session of any \
+         format can be written back as it was. [losses.md](losses.md) lists what each conversion loses.\n\
+         - `--carry`: a conversion can embed its source, and loses nothing.\n\
+         - `move --to`: `steno move` puts a session where the agent resumes it. [agents.md](agents.md) says which real programs were \
+         tried.\n\
+         - `resume`: `steno resume` knows the command that resumes a session.\n\
+         - *code*: lines of code in its folder, rounded up to tens, without tests and comments.\n",
     );
-    for format in FORMATS {
-        section(*format, &mut page);
-    }
     Ok(page)
 }
 
-fn section(format: &dyn Format, page: &mut String) {
+/// The page of one format.
+fn format_page(format: &dyn Format, conversions: &Conversions<'_>) -> String {
     let info = format.info();
     let folder = info.name.replace('-', "_");
-    let _ = writeln!(page, "\n## {}\n\n{}.\n", info.name, info.title.trim_end_matches('.'));
+    let title = info.title.trim_end_matches('.');
+    let mut page = format!("{DO_NOT_EDIT}# `{}`\n\n{title}.\n\n", info.name);
     let _ = writeln!(page, "- Specified by: {}", info.spec);
     let _ = writeln!(page, "- Records: {}; files end in `.{}`", framing(info.framing), info.extension);
-    match info.homes {
-        [] => {
-            let _ = writeln!(page, "- Found: only where you put it");
-        }
-        homes => {
-            let _ = writeln!(page, "- Found in:");
-            for home in homes {
-                let _ = writeln!(page, "  - `{home}`");
-            }
-        }
-    }
     if let Some(resume) = info.resume {
         let _ = writeln!(page, "- Resumed with: `{resume}`");
     }
@@ -159,9 +172,30 @@ fn section(format: &dyn Format, page: &mut String) {
     if info.traits.pieces {
         let _ = writeln!(page, "- Can be read from any record on");
     }
-    let _ =
-        writeln!(page, "- How it is read and written: [README](../crates/stenograph/src/formats/{folder}/README.md)");
+    let _ = writeln!(
+        page,
+        "- How it is read and written: [README](../../crates/stenograph/src/formats/{folder}/README.md)"
+    );
+    page.push_str("\n## Where sources are found\n\n");
+    match info.homes {
+        [] => page.push_str("Only where you put them.\n"),
+        homes => {
+            homes.iter().for_each(|home| page.push_str(&format!("- `{home}`\n")));
+            page.push_str(PLACES);
+        }
+    }
+    let losses = conversions.of(format);
+    if !losses.is_empty() {
+        let _ = write!(page, "\n## What conversions from it lose\n\n{losses}");
+    }
+    page
 }
+
+const PLACES: &str = "
+`~` is the home folder, and `{A|B}` is the value of the environment variable `A` (one folder, or several separated by commas), or
+else `B`. Other paths are relative to the folder of a project. `<session>`, `<thread>` and `<project>` stand for the names of a
+session, a sub-agent and a project. Compressed files (`.gz`, `.zst`) are found too.
+";
 
 fn framing(framing: Framing) -> String {
     let items = |items: Items| match items {

@@ -37,7 +37,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write the documents that are generated from code: docs/formats.md, docs/losses.md, docs/cli.md
+    /// Write the documents that are generated from code: docs/formats.md and a page per format,
+    /// docs/losses.md, docs/cli.md and others
     Gen {
         /// Write nothing, and fail if a document differs
         #[arg(long)]

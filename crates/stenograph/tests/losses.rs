@@ -1,4 +1,4 @@
-//! `docs/losses.md` lists the losses of every conversion; this test measures them again.
+//! `docs/losses.md` and the pages of the formats list the losses of every conversion; this test measures them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use stenograph::Registry;
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::laws::pairs::{Sample, sample_name, table};
+use stenograph::laws::pairs::{Conversions, Sample, sample_name};
 use stenograph::model::Event;
 
 fn samples() -> Vec<Sample> {
@@ -29,17 +29,28 @@ fn samples() -> Vec<Sample> {
 #[test]
 fn the_losses_of_all_pairs_are_as_documented() {
     let targets: Vec<&'static dyn Format> = Registry::built_in().targets().collect();
-    let found = table(&samples(), &targets);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/losses.md");
-    let golden = fs::read_to_string(&path).unwrap_or_default();
+    let samples = samples();
+    let conversions = Conversions::measure(&samples, &targets);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let page = fs::read_to_string(docs.join("losses.md")).unwrap_or_default();
+    is_documented("losses.md", &page, &conversions.page());
+    for sample in &samples {
+        let name = format!("formats/{}.md", sample.format.info().name);
+        let page = fs::read_to_string(docs.join(&name)).unwrap_or_default();
+        let start = page.find("Measured with the fixture").unwrap_or(page.len());
+        is_documented(&name, &page[start..], &conversions.of(sample.format));
+    }
+}
+
+fn is_documented(name: &str, golden: &str, found: &str) {
     let line = golden.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
     let show = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
     assert!(
         golden == found,
-        "docs/losses.md differs at line {}; run `cargo xtask gen` to update it\n  golden {}\n  found  {}",
+        "docs/{name} differs at line {} of the losses; run `cargo xtask gen` to update it\n  golden {}\n  found  {}",
         line + 1,
-        show(&golden),
-        show(&found)
+        show(golden),
+        show(found)
     );
 }
 

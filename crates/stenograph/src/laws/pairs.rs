@@ -1,5 +1,5 @@
-//! Measures every conversion: what of one source per format survives in every other format. The result is a page of Markdown
-//! that is kept as a golden file, so that a change in any reader or writer shows what it costs. It takes sources in memory and
+//! Measures every conversion: what of one source per format survives in every other format. The result is text in Markdown
+//! that is kept in golden files, so that a change in any reader or writer shows what it costs. It takes sources in memory and
 //! must not look for them.
 
 use std::collections::BTreeMap;
@@ -36,19 +36,45 @@ pub fn sample_name(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| name.starts_with("demo")).min().or_else(|| names.iter().min())
 }
 
-/// The measured table of all pairs, as Markdown. Reading from memory cannot fail; a refused conversion states its reason.
-pub fn table(samples: &[Sample], targets: &[&'static dyn Format]) -> String {
-    let mut rows: Vec<(&Sample, Vec<Result<Pair, String>>)> = Vec::new();
-    for sample in samples {
-        let others = targets.iter().filter(|to| to.info().name != sample.format.info().name);
-        rows.push((sample, others.map(|to| measure(sample, *to)).collect()));
+/// The losses of every conversion of every sample.
+pub struct Conversions<'s> {
+    rows: Vec<(&'s Sample, Vec<Result<Pair, String>>)>,
+    targets: Vec<&'static dyn Format>,
+}
+
+impl std::fmt::Debug for Conversions<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Conversions").field("samples", &self.rows.len()).finish_non_exhaustive()
     }
-    let mut page = String::from(HEAD);
-    matrix(&rows, targets, &mut page);
-    for (sample, pairs) in &rows {
-        section(sample, pairs, &mut page);
+}
+
+impl<'s> Conversions<'s> {
+    /// Measures them. Reading from memory cannot fail; a refused conversion states its reason.
+    pub fn measure(samples: &'s [Sample], targets: &[&'static dyn Format]) -> Conversions<'s> {
+        let of = |sample: &'s Sample| {
+            let others = targets.iter().filter(|to| to.info().name != sample.format.info().name);
+            (sample, others.map(|to| measure(sample, *to)).collect())
+        };
+        Conversions { rows: samples.iter().map(of).collect(), targets: targets.to_vec() }
     }
-    page
+
+    /// The page with the matrix, as Markdown.
+    pub fn page(&self) -> String {
+        let mut page = String::from(HEAD);
+        matrix(&self.rows, &self.targets, &mut page);
+        page
+    }
+
+    /// What conversions from one format lose, as Markdown; empty if there is no sample of it.
+    pub fn of(&self, format: &dyn Format) -> String {
+        let mut text = String::new();
+        if let Some((sample, pairs)) =
+            self.rows.iter().find(|(sample, _)| sample.format.info().name == format.info().name)
+        {
+            section(sample, pairs, &mut text);
+        }
+        text
+    }
 }
 
 const HEAD: &str = "\
@@ -56,14 +82,13 @@ const HEAD: &str = "\
 
 # What every conversion loses
 
-These losses are measured: the demo fixture of each format is read, written in every other format, and read back. This
-page lists the differences. If the target can embed a source, use `--carry` to lose nothing.
-
-## The matrix
+These losses are measured: the demo fixture of each format is read, written in every other format, and read back. If the
+target can embed a source, `--carry` loses nothing.
 
 A row is the source format, a column the target format. A cell has the number of events that were kept and of those that
 were read, and marks for fields: `−` dropped, `✂` cut, `≠` changed, `→` moved to another place, `+` invented because the
-target requires them.
+target requires them. A source format links to its page, which lists every field and all targets, also the logs that have no
+column here.
 
 ";
 
@@ -76,21 +101,21 @@ fn measure(sample: &Sample, to: &'static dyn Format) -> Result<Pair, String> {
 }
 
 fn matrix(rows: &[(&Sample, Vec<Result<Pair, String>>)], targets: &[&'static dyn Format], page: &mut String) {
-    let names: Vec<&str> = targets.iter().map(|to| to.info().name).collect();
+    let columns = targets.iter().filter(|to| !to.info().traits.log);
+    let names: Vec<&str> = columns.map(|to| to.info().name).collect();
     let _ = writeln!(page, "| from \\ to | {} |", names.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
     for (sample, pairs) in rows {
-        let mut pairs = pairs.iter();
         let own = sample.format.info().name;
         let cells: Vec<String> = names
             .iter()
-            .map(|name| match (*name == own).then_some(()).map_or_else(|| pairs.next(), |()| None) {
+            .map(|name| match pairs.iter().find(|pair| pair.as_ref().is_ok_and(|pair| pair.to == *name)) {
                 Some(Ok(pair)) => cell(&pair.losses),
-                Some(Err(_)) => "refused".to_owned(),
-                None => "copied".to_owned(),
+                Some(Err(_)) | None if *name == own => "copied".to_owned(),
+                Some(Err(_)) | None => "refused".to_owned(),
             })
             .collect();
-        let _ = writeln!(page, "| **{own}** | {} |", cells.join(" | "));
+        let _ = writeln!(page, "| [{own}](formats/{own}.md) | {} |", cells.join(" | "));
     }
 }
 
@@ -112,8 +137,7 @@ fn cell(losses: &LossReport) -> String {
 }
 
 fn section(sample: &Sample, pairs: &[Result<Pair, String>], page: &mut String) {
-    let _ = writeln!(page, "\n## From `{}`\n", sample.format.info().name);
-    let _ = writeln!(page, "Source: `{}`.", sample.name);
+    let _ = writeln!(page, "Measured with the fixture `{}`.", sample.name);
     for pair in pairs {
         match pair {
             Err(refusal) => {
