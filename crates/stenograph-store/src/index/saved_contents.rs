@@ -31,7 +31,7 @@ use crate::{Error, Problem};
 
 /// The version of saved contents. Raise the number when the layout changes (a golden shows that) or when the rules of the audit
 /// change between two releases.
-pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
+pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/5");
 
 /// The folder of saved contents, in that of the index.
 const FOLDER: &str = "contents";

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::context_parts::ContextParts;
 use super::failures::OpenFailures;
 use super::report::{AgentState, AuditStep, ContextSize, End, EventPlace, LastMessage};
 use super::window::Window;
@@ -128,6 +129,11 @@ impl ContextSeries {
         if (context.calls - 1).is_multiple_of(self.stride) {
             context.series.push((place.event, place.time_ms, tokens));
         }
+    }
+
+    /// What it consists of.
+    pub fn parts(&mut self) -> &mut ContextParts {
+        &mut self.context.parts
     }
 
     /// The size at the last call.

@@ -429,5 +429,9 @@ fn context(context: &ContextSize) -> String {
             format!("[{event},{time},{tokens}]")
         }),
     );
+    let mut parts = Draft::new();
+    context.parts.named().into_iter().for_each(|(name, size)| parts.set_number(name, Some(size)));
+    parts.set_number("tools", Some(context.parts.tools));
+    object.set("bytes", parts.render(None));
     object.render(None)
 }

@@ -8,6 +8,7 @@
 mod agents;
 mod answer;
 mod calls;
+mod context_parts;
 mod conversation;
 mod explain;
 mod facts;
@@ -42,6 +43,7 @@ use crate::turns::SessionTurns;
 use agents::{Agents, Job};
 use answer::Answer;
 use calls::{Calls, EarlyResult, OpenCall};
+pub use context_parts::ContextParts;
 use conversation::ConversationState;
 pub use explain::{Explained, Explanation};
 use files::Files;
@@ -149,6 +151,7 @@ impl Auditor {
         let Some(conversation) = self.conversations.get_mut(thread) else { return IsRepeat::No };
         let RunStep { recovers, ended } = conversation.run.add(event, &step, self.place);
         conversation.window.event(event.id.as_deref());
+        conversation.context.parts().add(event);
         if let Some(tokens) = context_tokens(event) {
             conversation.context.add(event.group.as_deref(), tokens, self.place);
             if let Some(at) = conversation.unmeasured_compaction.take()

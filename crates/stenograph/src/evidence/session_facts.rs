@@ -105,21 +105,44 @@ pub fn instructions(event: &Event<'_>) -> Vec<String> {
     let message = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
     let mut found: Vec<String> = message.map(|content| content.joined().decode().into_owned()).into_iter().collect();
     for (words, extra) in words(event) {
-        for raw in words.instructions.iter().filter_map(|path| extra.at(path)) {
-            match items(raw) {
-                Some(items) => found.extend(items.into_iter().take(TEXTS_MAX).filter_map(instruction)),
-                None => found.extend(instruction(raw)),
-            }
-        }
+        found.extend(words.instructions.iter().filter_map(|path| extra.at(path)).flat_map(texts));
     }
     found.retain(|text| !text.trim().is_empty());
     found
 }
 
+/// How well the record knows the instructions and the tools of a request: the position of its field in the table of the format.
+pub(crate) fn request_rank(event: &Event<'_>) -> [Option<u8>; 2] {
+    let rank = |paths: &dyn Fn(&SessionWords) -> &'static [&'static str]| {
+        words(event).find_map(|(words, extra)| {
+            let at = paths(words).iter().position(|path| extra.at(path).is_some())?;
+            u8::try_from(at).ok()
+        })
+    };
+    [rank(&|words| words.instructions), rank(&|words| words.tools)]
+}
+
+/// The texts of a field: a text, a block, or a list of them.
+fn texts(raw: &str) -> Vec<String> {
+    match items(raw) {
+        Some(items) => items.into_iter().take(TEXTS_MAX).filter_map(instruction).collect(),
+        None => instruction(raw).into_iter().collect(),
+    }
+}
+
+/// The bytes of the texts in this record that the agent adds to the next request by itself.
+pub(crate) fn added_context(event: &Event<'_>) -> u64 {
+    let fields = words(event).flat_map(|(words, extra)| words.added.iter().filter_map(|path| extra.at(path)));
+    fields.flat_map(texts).map(|text| text.len() as u64).sum()
+}
+
 /// The text of a string, or of a block with a text.
 fn instruction(raw: &str) -> Option<String> {
     let block = Object::parse(raw);
-    let text = Text::from_json(block.as_ref().map_or(Some(raw), |block| block.peek("text"))?)?;
+    let of_block =
+        |block: &Object<'_>| ["text", "content"].into_iter().find_map(|key| block.peek(key).map(str::to_owned));
+    let raw = block.as_ref().map_or_else(|| Some(raw.to_owned()), of_block)?;
+    let text = Text::from_json(&raw)?;
     Some(text.decode().into_owned())
 }
 

@@ -6,15 +6,18 @@
 pub struct SessionWords {
     /// Windows of a rate limit.
     pub rate_limits: &'static [LimitPaths],
-    /// Lists of the tools that the model may call: names, or objects with a schema.
+    /// Lists of the tools that the model may call: names, or objects with a schema. The field that is nearest to what was sent
+    /// comes first.
     pub tools: &'static [&'static str],
-    /// Texts that instruct the model and are not separate messages.
+    /// Texts that instruct the model and are not separate messages. The field that is nearest to what was sent comes first.
     pub instructions: &'static [&'static str],
+    /// Texts that the agent adds to the next request by itself.
+    pub added: &'static [&'static str],
 }
 
 impl SessionWords {
     /// No words.
-    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[] };
+    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[], added: &[] };
 }
 
 /// The fields of one window of a rate limit.

@@ -4,13 +4,14 @@
 use std::fmt::Write as _;
 
 use stenograph::audit::{
-    Agent, Audit, AuditStep, CallOutcome, Compaction, ContextSize, End, FaultKind, StuckKind, Verdict,
+    Agent, Audit, AuditStep, CallOutcome, Compaction, ContextParts, ContextSize, End, FaultKind, StuckKind, Verdict,
 };
 use stenograph::evidence::TodoProgress;
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
 use crate::output::{Colour, TextStyle, counted, grouped};
+use crate::store::bytes;
 
 const LINE_LENGTH_MAX: usize = 120;
 
@@ -299,6 +300,26 @@ fn context(context: &ContextSize, colour: Colour, out: &mut String) {
     if let (Some((_, Some(from), _)), Some((_, Some(to), _))) = (context.series.first(), context.series.last()) {
         let took = u64::try_from(to.saturating_sub(*from)).unwrap_or(0);
         let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &format!("over {}", span(took))));
+    }
+    context_parts(&context.parts, out);
+}
+
+/// What the context consists of at the end, the largest part first.
+fn context_parts(parts: &ContextParts, out: &mut String) {
+    let total = parts.total();
+    let mut named = parts.named();
+    named.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    let _ = writeln!(out, "  {} of text at the end", bytes(total));
+    for (name, size) in named.iter().filter(|(_, size)| *size > 0) {
+        let percent = u128::from(*size) * 100 / u128::from(total.max(1));
+        let of = if *name == "tool_schemas" { format!("  {}", counted(parts.tools, "tool")) } else { String::new() };
+        let share = if percent == 0 { "<1%".to_owned() } else { format!("{percent}%") };
+        let _ = writeln!(out, "  {:>10}  {share:>4}  {}{of}", bytes(*size), name.replace('_', " "));
+    }
+    let missing = [("instructions", parts.instructions), ("tool schemas", parts.tool_schemas)];
+    let missing: Vec<&str> = missing.iter().filter(|(_, size)| *size == 0).map(|(name, _)| *name).collect();
+    if !missing.is_empty() {
+        let _ = writeln!(out, "  not recorded: {}", missing.join(", "));
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CallOutcome, Capped, EventPlace};
+use crate::audit::ContextParts;
 use crate::evidence::Todo;
 pub use crate::model::AgentState;
 use crate::model::Verdict;
@@ -185,6 +186,8 @@ pub struct ContextSize {
     pub calls: u64,
     /// Event, time and tokens of each model call. A long series has only every second, fourth, … call.
     pub series: Vec<(u64, Option<i64>, u64)>,
+    /// What it consists of at the end.
+    pub parts: ContextParts,
 }
 
 /// A step of a run: a call or a message.

@@ -99,6 +99,7 @@ pub(super) const SESSION: SessionWords = SessionWords {
         minutes: None,
         resets: "resetsAt",
     }],
-    instructions: &["attachment.systemPrompt", "shape.system"],
-    tools: &["tools", "attachment.tools", "shape.tools"],
+    instructions: &["shape.system", "attachment.systemPrompt"],
+    tools: &["shape.tools", "attachment.tools", "tools"],
+    added: &["rendered"],
 };
