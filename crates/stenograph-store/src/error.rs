@@ -268,6 +268,9 @@ pub enum Problem {
     /// Nothing is indexed yet.
     #[error("nothing is indexed yet")]
     IndexMissing,
+    /// An earlier version of this program wrote the index; it can be rebuilt.
+    #[error("an earlier version of steno wrote the index")]
+    IndexOlder,
     /// A later version of this program wrote the index.
     #[error("the index has version {found}, but this steno supports only versions up to {known}")]
     IndexNewer {
@@ -423,7 +426,7 @@ impl Error {
             Problem::TooManyTags { .. } => "remove one with steno mark SESSION --untag TAG",
             Problem::TooManyNotes { .. } => "remove one with steno mark SESSION --remove-note N",
             Problem::NoNote { .. } => "list the notes with steno mark SESSION",
-            Problem::IndexDamaged => "run steno index to rebuild it; the archive is not affected",
+            Problem::IndexDamaged | Problem::IndexOlder => "run steno index to rebuild it; the archive is not affected",
             Problem::IndexNewer { .. } => {
                 "use the version of steno that wrote it, or a newer one; or remove the folder and run steno index"
             }

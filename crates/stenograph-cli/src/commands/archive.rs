@@ -140,7 +140,7 @@ fn copies_named(
             Err(CommandError::NotFound { .. }) if place.project().is_none() => {}
             Err(error) => return Err(error),
         },
-        Err(error) if matches!(error.problem, Problem::IndexMissing | Problem::IndexDamaged) => {}
+        Err(error) if matches!(error.problem, Problem::IndexMissing | Problem::IndexOlder | Problem::IndexDamaged) => {}
         Err(error) => return Err(error.into()),
     }
     let has_prefix = |copy: &CopyInfo| {

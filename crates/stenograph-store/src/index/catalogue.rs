@@ -44,6 +44,8 @@ pub enum OpenedCatalogue {
     Missing,
     /// The file cannot be used, for this reason.
     Unusable(String),
+    /// An earlier version of this program made the file, with other tables.
+    Earlier,
     /// A later version of this program made the file, with this schema version.
     Later(i64),
 }
@@ -83,9 +85,7 @@ impl Catalogue {
             schema::SchemaState::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => {}
             // The process that made the file ended before it created the tables.
             schema::SchemaState::Empty => return Ok(OpenedCatalogue::Missing),
-            schema::SchemaState::Earlier => {
-                return Ok(OpenedCatalogue::Unusable("it was written by an earlier version of steno".to_owned()));
-            }
+            schema::SchemaState::Earlier => return Ok(OpenedCatalogue::Earlier),
             schema::SchemaState::Later(version) => return Ok(OpenedCatalogue::Later(version)),
         }
         connection.pragma_update(None, "journal_mode", "WAL")?;

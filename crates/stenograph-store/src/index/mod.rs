@@ -98,6 +98,7 @@ impl Store {
                 return Err(Error::about(&self.folder, Problem::IndexMissing));
             }
             OpenedCatalogue::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
+            OpenedCatalogue::Earlier => return Err(Error::about(&self.index(), Problem::IndexOlder)),
             OpenedCatalogue::Missing | OpenedCatalogue::Unusable(_) | OpenedCatalogue::Later(_) => {
                 return Err(Error::about(&self.database(), Problem::IndexDamaged));
             }
@@ -181,6 +182,10 @@ impl Store {
             OpenedCatalogue::Missing if seal.is_none() && is_text_empty => return Ok(Err(IndexCreation::First)),
             OpenedCatalogue::Missing => return Ok(Err(IndexCreation::Rebuilt("the catalogue is missing".to_owned()))),
             OpenedCatalogue::Unusable(reason) => return Ok(Err(IndexCreation::Rebuilt(reason))),
+            OpenedCatalogue::Earlier => {
+                let reason = "it was written by an earlier version of steno".to_owned();
+                return Ok(Err(IndexCreation::Rebuilt(reason)));
+            }
             OpenedCatalogue::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
             OpenedCatalogue::Later(_) => return Ok(Err(IndexCreation::Rebuilt("the catalogue is damaged".to_owned()))),
         };
@@ -260,7 +265,7 @@ impl Store {
     fn is_damage(&self, error: &Error) -> bool {
         let is_inside = matches!(&error.place, Place::Path(path) if path.starts_with(self.index()));
         match error.problem {
-            Problem::IndexDamaged => true,
+            Problem::IndexDamaged | Problem::IndexOlder => true,
             // These errors of the engines have many causes; the files decide.
             Problem::Unwritable | Problem::Unreadable => is_inside && !self.is_whole(),
             _ => false,

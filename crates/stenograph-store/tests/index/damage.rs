@@ -123,6 +123,17 @@ fn a_run_that_was_killed_before_it_sealed_has_nothing_rebuilt() {
 }
 
 #[test]
+fn an_index_of_an_earlier_version_is_not_called_damaged_and_is_rebuilt() {
+    let ground = Ground::new();
+    append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    ground.change("PRAGMA user_version = 11");
+    assert_eq!(ground.store.catalogue().unwrap_err().problem, stenograph_store::Problem::IndexOlder);
+    assert!(ground.index().made.is_some());
+    assert!(ground.store.catalogue().is_ok());
+}
+
+#[test]
 fn an_index_of_a_later_version_is_refused_and_stays() {
     let ground = Ground::new();
     append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));

@@ -11,7 +11,7 @@ impl Ground {
     }
 
     /// Changes the database without the index knowing.
-    fn change(&self, sql: &str) {
+    pub fn change(&self, sql: &str) {
         let index = self.store.index();
         rusqlite::Connection::open(index.join("catalogue.db")).unwrap().execute_batch(sql).unwrap();
         let _ = fs::remove_file(index.join("seal"));

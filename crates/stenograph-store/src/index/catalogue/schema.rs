@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// The version of the tables and of the documents in the text index. Increment it with every change to either.
-pub const VERSION: i64 = 19;
+pub const VERSION: i64 = 20;
 
 /// All of this can be derived again from the sources and the archive.
 const TABLES: &str = "
