@@ -50,7 +50,7 @@ pub(super) fn survey(catalogue: &Catalogue, plan: &IndexPlan<'_>, report: &mut I
             let members = match databases::found_in(&found, &saved, &known) {
                 Ok(members) => members,
                 Err(error) => {
-                    report.warnings.push(Warning::new(&found.path, error.without_place()));
+                    report.warnings.push(databases::warning(&found.path, &error));
                     unread.push(found.path);
                     return;
                 }

@@ -8,7 +8,8 @@ use crate::formats::record_map::{
 use crate::frame::Framing;
 use crate::json::Object;
 use crate::model::{
-    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowTable, SessionTable, UsageWords, UserWords, Verdict,
+    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowFolder, RowTable, SessionTable, UsageWords, UserWords,
+    Verdict,
 };
 
 /// What all agents with these tables have in common. The name, the homes and the like are missing.
@@ -60,12 +61,34 @@ pub(super) const DATABASE: DatabaseTables = DatabaseTables {
     ],
 };
 
+/// The files from before the database: the same fields, with the ids in each file.
+pub(super) const FOLDER: RowFolder = RowFolder {
+    name: "storage",
+    columns: &[
+        (
+            "session",
+            &[
+                ("id", "id"),
+                ("projectID", "project_id"),
+                ("parentID", "parent_id"),
+                ("slug", "slug"),
+                ("directory", "directory"),
+                ("title", "title"),
+                ("version", "version"),
+            ],
+        ),
+        ("message", &[("id", "id"), ("sessionID", "session_id")]),
+        ("part", &[("id", "id"), ("messageID", "message_id"), ("sessionID", "session_id")]),
+    ],
+    created: &["time.created", "time.start", "state.time.start"],
+};
+
 /// How sure the agent whose databases have this owner is that these are its rows.
 pub(super) fn sniff(head: &Head<'_>, owner: Option<&str>) -> Sniff {
     let objects = head.objects();
     let Some(first) = objects.first() else { return Sniff::No };
     let is_session = first.peek_str("table").as_deref() == Some("session")
-        && ["id", "project_id", "directory", "slug"].iter().all(|key| first.has(key));
+        && ["id", "project_id", "directory", "version"].iter().all(|key| first.has(key));
     let stated = first.peek_object("database").and_then(|database| database.peek_str("agent").map(String::from));
     match is_session && stated.as_deref() == owner {
         true => Sniff::Certain,
@@ -77,6 +100,7 @@ pub(super) fn sniff(head: &Head<'_>, owner: Option<&str>) -> Sniff {
 pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
     match word("table")?.as_str() {
+        "session" | "message" | "part" | "todo" if word("unread").is_some() => Some(&UNREAD),
         "session" => Some(&SESSION),
         "message" if is("data.role", "user") => Some(&QUESTION),
         "message" if is("data.role", "assistant") && word("data.error.name").is_some() => Some(&FAILED_ANSWER),
@@ -170,6 +194,13 @@ static TODO: RecordMap =
 static UNKNOWN: RecordMap = RecordMap {
     fields: &[SESSION_ID, OUTER, (RecordField::Id, "id"), CREATED],
     parts: &[PartMap::Unknown("table")],
+    ..RecordMap::NONE
+};
+
+/// A file that is not JSON.
+static UNREAD: RecordMap = RecordMap {
+    fields: &[SESSION_ID, (RecordField::Id, "id")],
+    parts: &[PartMap::Unread("unread")],
     ..RecordMap::NONE
 };
 

@@ -147,6 +147,8 @@ pub enum PartMap {
     Named(&'static str),
     /// A record that is not understood, of the type at this path. It stays in the record.
     Unknown(&'static str),
+    /// A record whose content could not be read, for the reason at this path. It stays in the record.
+    Unread(&'static str),
     /// A fact whose content is the text at this path. These texts are not such a fact and stay in the record.
     Fact(&'static str, &'static str, &'static [&'static str]),
     /// A fact whose content is the number at this path.

@@ -1,7 +1,7 @@
 //! The static description of a format: its names, its locations, and tables of words and paths. Events refer to it, so that
 //! every feature can look up the words of the format that a record comes from.
 
-use super::{CallWords, DatabaseTables, Kind, SessionWords, UsageWords};
+use super::{CallWords, DatabaseTables, Kind, RowFolder, SessionWords, UsageWords};
 use crate::frame::Framing;
 
 /// The static description of a format.
@@ -28,6 +28,8 @@ pub struct FormatInfo {
     pub folder_files: &'static [FolderFile],
     /// The tables of the database in which the agent keeps its sessions. The homes are then those of databases.
     pub database: Option<DatabaseTables>,
+    /// The folder of files in which the agent kept the rows of that database before. Some homes are then those of its sessions.
+    pub folder: Option<RowFolder>,
     /// The members of zip archives that are its sources.
     pub archive: Option<ArchiveMembers>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
@@ -170,6 +172,7 @@ impl FormatInfo {
         homes: &[],
         folder_files: &[],
         database: None,
+        folder: None,
         archive: None,
         resume: None,
         placement: None,

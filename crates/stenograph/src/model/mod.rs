@@ -29,7 +29,7 @@ pub use call_words::{
     AgentState, CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, ReportPaths, ScriptWords, Verdict,
 };
 pub use content::{Content, Data, Input, Piece, PieceKind};
-pub use database_tables::{DatabaseOwner, DatabaseTables, LowerTable, RowTable, SessionTable, is_embedded};
+pub use database_tables::{DatabaseOwner, DatabaseTables, LowerTable, RowFolder, RowTable, SessionTable, is_embedded};
 pub use dollars::Dollars;
 pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};

@@ -11,9 +11,11 @@ static INFO: FormatInfo = FormatInfo {
     homes: &[
         "{XDG_DATA_HOME|~/.local/share}/opencode/opencode.db",
         "{XDG_DATA_HOME|~/.local/share}/opencode/opencode-*.db",
+        "{XDG_DATA_HOME|~/.local/share}/opencode/storage/session/*/<session>.json",
     ],
+    folder: Some(opencode_rows::FOLDER),
     resume: Some("opencode -s {session}"),
-    spec: "what release 1.18 writes",
+    spec: "what releases 1.1 and 1.18 write",
     ..opencode_rows::INFO
 };
 

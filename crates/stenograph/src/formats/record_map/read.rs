@@ -139,6 +139,7 @@ impl RecordMap {
                 let fact = word_at(object, path).map(Fact::from);
                 fact.into_iter().for_each(|fact| push(Body::Fact { fact, content: None }));
             }
+            PartMap::Unread(_) => push(Body::Other { name: None, bytes: None }),
             PartMap::Unknown(path) => push(Body::Other { name: word_at(object, path), bytes: None }),
             PartMap::Fact(name, path, others) => {
                 let text = |raw| full_text(raw).filter(|text| !others.contains(&text.decode().as_ref()));

@@ -45,6 +45,7 @@ impl RecordMap {
             | PartMap::StatedAt(..)
             | PartMap::Named(_)
             | PartMap::Unknown(_)
+            | PartMap::Unread(_)
             | PartMap::UsageByModel(..) => {}
             PartMap::Fact(name, path, _) => {
                 let fact = events
