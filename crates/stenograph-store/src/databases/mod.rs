@@ -3,6 +3,7 @@
 //! agents. It never writes to one.
 
 mod folder;
+mod restore;
 mod rows;
 mod sqlite;
 mod zip;
@@ -15,13 +16,14 @@ use std::path::{Path, PathBuf};
 use stenograph::Registry;
 use stenograph::format::Format;
 
-use crate::discover::{FileId, FoundFile, Stat, path_hints};
+use crate::discover::{FileId, FoundFile, Stat, conversation_hints, path_hints, registry_path_hints};
 use crate::error::{Error, Place, Problem};
 use crate::index::catalogue::{FileStamp, Gone, KnownFile, SavedDatabases};
 use crate::index::change::is_unchanged;
 use crate::output::Spool;
 use crate::tail::Warning;
 use folder::Folder;
+pub use restore::restore;
 use sqlite::Database;
 use zip::Archive;
 
@@ -147,6 +149,12 @@ pub(crate) fn place_of(container: &Path, name: &str) -> PathBuf {
 pub fn conversation_stated_by(path: &Path) -> Option<PathBuf> {
     let (folder, name) = folder::session_of(path)?;
     Folder::at(folder).map(|_| conversation_path(folder, name))
+}
+
+/// The path of the conversation of this name in the database at a path, or in the folder that has this file.
+pub(crate) fn named(path: &Path, name: &str) -> Option<PathBuf> {
+    let container = folder::session_of(path).map_or(path, |(folder, _)| folder);
+    open(container).ok()??.conversation(name).ok()?.map(|found| conversation_path(container, &found.name))
 }
 
 /// The path of a conversation.
@@ -282,10 +290,13 @@ pub(crate) fn found_in(
     if !may_be(&found.path) {
         return Ok(None);
     }
+    // All conversations have the place of their container.
+    let place = registry_path_hints(found.hints.registry, &found.path);
     let known_file = |path: PathBuf, stamp: FileStamp| {
         let id = FileId { device: stamp.device, inode: stamp.inode };
         let stat = Stat { id, size: stamp.size, modified_ns: stamp.changed };
-        FoundFile { hints: path_hints(&path), stat, path }
+        let hints = split(&path).map(|(container, name)| conversation_hints(&place, container, name));
+        FoundFile { hints: hints.unwrap_or_else(|| place.clone()), stat, path }
     };
     let state = FileStamp::from(state(found));
     let file = |container: (&Path, FileId), conversation: DatabaseConversation| {

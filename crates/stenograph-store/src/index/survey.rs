@@ -11,7 +11,6 @@ use super::{Store, change};
 use crate::Error;
 use crate::databases;
 use crate::discover::{FoundFile, PathHints, Stat, discover_all, registry_path_hints};
-use crate::tail::Warning;
 
 /// A file to read.
 #[derive(Clone, Debug)]

@@ -178,6 +178,9 @@ pub enum PartMap {
     /// A list of elements of several kinds, each described by the first of these that fits it; or one text. Other elements are
     /// pieces of a message.
     List(&'static str, &'static [ElementMap]),
+    /// A list of objects that are records of their own, each with the table that this finds by the words of the record and those of
+    /// the object. What they do not state is that of the record.
+    Records(&'static str, fn(&Words<'_>, &Words<'_>) -> &'static RecordMap),
     /// The reason why a run ended.
     Stop(&'static str),
     /// The end of a run, which the record states by existing.

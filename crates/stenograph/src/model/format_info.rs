@@ -37,6 +37,8 @@ pub struct FormatInfo {
     pub resume: Option<&'static str>,
     /// Where another program puts a session so that the agent resumes it; `None` if that is unknown.
     pub placement: Option<Placement>,
+    /// How the agent itself takes over a session from a file; `None` if it has no command for that.
+    pub import: Option<Import>,
     /// After how many days the agent deletes a transcript that nobody writes to, unless the user sets another time.
     pub retention_days: Option<u16>,
     /// Where the format is specified.
@@ -95,6 +97,24 @@ pub struct Placement {
     pub forks: &'static [&'static str],
 }
 
+/// The commands by which an agent takes over a session from a file, and removes it again, in the syntax of [`crate::resume`].
+#[derive(Clone, Copy, Debug)]
+pub struct Import {
+    /// The name of the format of that file.
+    pub format: &'static str,
+    /// Takes over the session in `{file}`. It works in the folder of the session.
+    pub command: &'static str,
+    /// Removes `{session}`.
+    pub remove: &'static str,
+    /// The kind of id that the agent gives its sessions.
+    pub id: SessionIdKind,
+    /// Makes the file from the rows of a conversation.
+    pub of_rows: DocumentOfRows,
+}
+
+/// Makes the file that an agent imports from the rows of a conversation. Returns how many of them have no place in it.
+pub type DocumentOfRows = fn(&mut dyn std::io::BufRead, &mut dyn std::io::Write) -> std::io::Result<u64>;
+
 /// The members of a zip archive that are sources.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchiveMembers {
@@ -141,6 +161,8 @@ pub enum SessionIdKind {
     RandomUuid,
     /// A UUID that begins with the time: version 7.
     TimedUuid,
+    /// This prefix, a time that counts down in twelve hexadecimal digits, and fourteen letters and digits.
+    Descending(&'static str),
 }
 
 /// The marks of user messages that an agent writes, and of those that a person types in other words.
@@ -176,6 +198,7 @@ impl FormatInfo {
         archive: None,
         resume: None,
         placement: None,
+        import: None,
         retention_days: None,
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },

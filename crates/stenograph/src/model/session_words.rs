@@ -10,11 +10,13 @@ pub struct SessionWords {
     pub tools: &'static [&'static str],
     /// Texts that instruct the model and are not separate messages.
     pub instructions: &'static [&'static str],
+    /// The name of the format of the session that this one was moved from, if its header states that session.
+    pub moved_from: &'static [&'static str],
 }
 
 impl SessionWords {
     /// No words.
-    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[] };
+    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[], moved_from: &[] };
 }
 
 /// The fields of one window of a rate limit.

@@ -101,4 +101,5 @@ pub(super) const SESSION: SessionWords = SessionWords {
     }],
     instructions: &["attachment.systemPrompt", "shape.system"],
     tools: &["tools", "attachment.tools", "shape.tools"],
+    ..SessionWords::NONE
 };

@@ -133,4 +133,5 @@ pub(super) const SESSION: SessionWords = SessionWords {
         "payload.developer_instructions",
         "payload.collaboration_mode.settings.developer_instructions",
     ],
+    ..SessionWords::NONE
 };

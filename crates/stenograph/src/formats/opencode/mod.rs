@@ -1,7 +1,7 @@
 //! OpenCode: the rows of a conversation in its database, one per line. See `README.md` beside this file.
 
-use super::opencode_rows;
 use super::record_map::MappedFormat;
+use super::{opencode_export, opencode_rows};
 use crate::format::{FormatInfo, Head, Sniff};
 
 static INFO: FormatInfo = FormatInfo {
@@ -15,6 +15,7 @@ static INFO: FormatInfo = FormatInfo {
     ],
     folder: Some(opencode_rows::FOLDER),
     resume: Some("opencode -s {session}"),
+    import: Some(opencode_export::import("opencode import {file}", "opencode session delete {session}")),
     spec: "what releases 1.1 and 1.18 write",
     ..opencode_rows::INFO
 };
