@@ -306,6 +306,8 @@ mod tests {
 
     #[test]
     fn ids_have_the_version_that_the_agent_uses() {
+        let ids = ["ses_", "ses_"].map(|prefix| new_session_id(SessionIdKind::Descending(prefix), &now()));
+        assert!(ids.iter().all(|id| id.len() == 30 && id.starts_with("ses_")) && ids[0] != ids[1], "{ids:?}");
         let version = |kind| Uuid::parse_str(&new_session_id(kind, &now())).unwrap().get_version_num();
         assert_eq!((version(SessionIdKind::RandomUuid), version(SessionIdKind::TimedUuid)), (4, 7));
         let millis = new_session_id(SessionIdKind::TimedUuid, &now()).replace('-', "");

@@ -134,7 +134,6 @@ fn nested(fields: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Wanted;
     use crate::formats::{opencode::OPENCODE, opencode_export::OpencodeExport};
     use crate::model::Body;
 
@@ -157,7 +156,6 @@ mod tests {
                 .map(|event| format!("{:?} {:?} {:?}", event.body, event.id, event.group))
                 .collect()
         };
-        let _ = Wanted::All;
         assert_eq!(said(&OpencodeExport, &made), said(&OPENCODE, rows.as_bytes()));
     }
 

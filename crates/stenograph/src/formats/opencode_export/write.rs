@@ -1,7 +1,7 @@
 //! Makes the document that `opencode import` reads from the events of other systems. A message holds what one answer of the model
 //! said, thought and called, with the results. Events without a place in OpenCode are left out.
 
-use crate::formats::document::DocumentFrame;
+use crate::formats::document::{DocumentFrame, DocumentPart};
 use crate::frame::Items;
 use crate::json::{Draft, indent};
 use crate::model::{Body, Content, Event, Input, Outline, Role};
@@ -114,6 +114,7 @@ impl ExportWriter {
         }
     }
 
+    /// Writes the beginning of the document.
     fn begin(&mut self, out: &mut WriterOutput) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
@@ -147,7 +148,7 @@ impl ExportWriter {
         document.nest("info", info);
         let head = indent(&document.render(None), 0);
         out.record(format!("{},\n  \"messages\": [", head.strip_suffix("\n}").unwrap_or(&head)));
-        self.document.part = crate::formats::document::DocumentPart::Items;
+        self.document.part = DocumentPart::Items;
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
@@ -367,7 +368,7 @@ impl Message {
                 let usual = if has_calls { "tool-calls" } else { "stop" };
                 match &self.error {
                     Some(text) => {
-                        info.set("error", format!("{{\"name\":\"UnknownError\",\"data\":{{\"message\":{text}}}}}"))
+                        info.set("error", format!("{{\"name\":\"UnknownError\",\"data\":{{\"message\":{text}}}}}"));
                     }
                     None => info.set_str("finish", self.finish.as_deref().unwrap_or(usual)),
                 }
@@ -443,15 +444,14 @@ fn arguments(input: &Input<'_>) -> String {
     }
 }
 
-/// The provider whose model this usually is. OpenCode asks for another one if it has none of that name.
+/// How the names of models begin, by their usual provider.
+const PROVIDERS: &[(&str, &[&str])] =
+    &[("anthropic", &["claude"]), ("openai", &["gpt", "o1", "o3", "o4", "codex"]), ("google", &["gemini"])];
+
+/// The usual provider of a model. OpenCode asks for another one if it has none of that name.
 fn provider(model: &str) -> &'static str {
-    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
-    match () {
-        () if begins(&["claude"]) => "anthropic",
-        () if begins(&["gpt", "o1", "o3", "o4", "codex"]) => "openai",
-        () if begins(&["gemini"]) => "google",
-        () => "unknown",
-    }
+    let is_its = |(_, prefixes): &&(&str, &[&str])| prefixes.iter().any(|prefix| model.starts_with(prefix));
+    PROVIDERS.iter().find(is_its).map_or("unknown", |(name, _)| name)
 }
 
 /// The random part of an id: the same for the same session and purpose.
