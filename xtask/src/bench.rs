@@ -1,7 +1,8 @@
 //! Measures reading: its speed against building a `serde_json::Value` per line, in one run on one thread, and the peak memory
 //! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in
-//! `bench/record.rs`, the store in `bench/store.rs`, counting in `bench/usage.rs`, growth in `bench/scale.rs`, redaction in `bench/redact.rs`, the first screen in `bench/terminal.rs`.
+//! `bench/record.rs`, databases in `bench/database.rs`, the store in `bench/store.rs`, counting in `bench/usage.rs`, growth in `bench/scale.rs`, redaction in `bench/redact.rs`, the first screen in `bench/terminal.rs`.
 
+pub mod database;
 mod goals;
 mod process;
 pub mod record;

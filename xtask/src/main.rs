@@ -85,6 +85,8 @@ enum Task {
 enum Bench {
     /// Reading against building a value per line, and peak memory on a large file
     Read(bench::Options),
+    /// Indexing of conversations in a database, against the same lines in files
+    Database(bench::database::Options),
     /// Recording against a bare loop of write and fdatasync, at each policy
     Record(bench::record::Options),
     /// Redaction against a plain read of the same files
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
         Task::Rules(options) => rules::write(&options),
         Task::Agents(options) => agents::agents(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
+        Task::Bench { what: Bench::Database(options) } => bench::database::database(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Redact(options) } => bench::redact::redact(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),

@@ -74,7 +74,8 @@ pub fn agent() -> ArgValueCompleter {
 /// Completes the name of an agent that steno can move sessions to.
 pub fn target_agent() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let targets = FORMATS.iter().map(|format| format.info()).filter(|info| info.placement.is_some());
+        let targets =
+            FORMATS.iter().map(|format| format.info()).filter(|info| info.placement.is_some() || info.import.is_some());
         matching(current, targets.map(|info| info.agent.to_owned()))
     })
 }

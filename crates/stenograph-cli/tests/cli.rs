@@ -62,6 +62,8 @@ mod export_html;
 mod find;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/importing.rs"]
+mod importing;
 #[path = "cli/inbox.rs"]
 mod inbox;
 #[path = "cli/index.rs"]

@@ -175,6 +175,9 @@ pub enum Problem {
     /// A zip archive has two members of one name, or members that share bytes.
     #[error("the zip archive has members with one name or with the same bytes: it is unclear which of them counts")]
     AmbiguousMembers,
+    /// Two files state a conversation of one id.
+    #[error("two files have the conversation of this id: it is unclear which of them counts")]
+    AmbiguousConversation,
     /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
@@ -397,6 +400,7 @@ impl Error {
             Problem::DatabaseHalfWritten => "start the agent once: it completes or undoes the transaction",
             Problem::NewerDatabase { .. } => "update steno, or report the version of the agent",
             Problem::ArchiveFileDamaged => "copy the archive again when its program is done",
+            Problem::AmbiguousConversation => "compare them, and move the older one to another folder",
             Problem::AmbiguousMembers => "do not trust it: list its members with unzip -l",
             Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
             Problem::Differs => "compare the two, then rename or remove one of them",

@@ -13,6 +13,7 @@ use stenograph::time::Time;
 use uuid::Uuid;
 
 use crate::confined::Confined;
+use crate::databases;
 use crate::discover::{Machine, Places, discover, path_hints};
 use crate::edit::{FileEdit, FileState};
 use crate::error::{Error, Problem};
@@ -73,6 +74,12 @@ pub fn new_session_id(kind: SessionIdKind, now: &Time<'_>) -> String {
             let mut bytes = [0; 10];
             bytes.iter_mut().zip(random.as_bytes()).for_each(|(to, from)| *to = *from);
             uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid().to_string()
+        }
+        SessionIdKind::Descending(prefix) => {
+            let millis = now.to_millis().and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
+            let counted = !(millis << 12) & 0xffff_ffff_ffff;
+            let digits = random.simple().to_string();
+            format!("{prefix}{counted:012x}{}", digits.get(..14).unwrap_or_default())
         }
     }
 }
@@ -220,6 +227,9 @@ pub fn find_session(places: &Places, format: &dyn Format, id: &str) -> Option<Pa
     discover(places, &mut |found| {
         let hints = &found.hints;
         let is_own = hints.format.or(hints.like).is_some_and(|own| is_same(own, format));
+        if is_own && path.is_none() {
+            path = databases::named(&found.path, id);
+        }
         if is_own && hints.thread.is_none() && hints.session.as_deref() == Some(id) && path.is_none() {
             path = Some(found.path);
         }
@@ -296,6 +306,8 @@ mod tests {
 
     #[test]
     fn ids_have_the_version_that_the_agent_uses() {
+        let ids = ["ses_", "ses_"].map(|prefix| new_session_id(SessionIdKind::Descending(prefix), &now()));
+        assert!(ids.iter().all(|id| id.len() == 30 && id.starts_with("ses_")) && ids[0] != ids[1], "{ids:?}");
         let version = |kind| Uuid::parse_str(&new_session_id(kind, &now())).unwrap().get_version_num();
         assert_eq!((version(SessionIdKind::RandomUuid), version(SessionIdKind::TimedUuid)), (4, 7));
         let millis = new_session_id(SessionIdKind::TimedUuid, &now()).replace('-', "");

@@ -1,6 +1,7 @@
 //! `steno move`: puts a session where another agent finds it, or where its own agent finds it after its folder moved. The
 //! library converts, the store writes; this file decides what happens, and reports it.
 
+mod import;
 mod report;
 
 use std::io::Read as _;
@@ -10,7 +11,7 @@ use stenograph::convert::{self, Carry, ConversionMethod, NewSession, Outcome, Re
 use stenograph::edit::fields::{FieldChanges, FolderChange, SessionFork, replace_fields};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::model::{FormatInfo, Outline, Placement};
+use stenograph::model::{FormatInfo, Import, Outline, Placement};
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::Stat;
 use stenograph_store::edit::FileEdit;
@@ -35,6 +36,8 @@ use crate::store::SessionArgs;
 /// With --to, steno converts the session, embeds the source, and writes the result where the agent looks for its sessions, under
 /// a new id. Standard output gets the command that resumes it there. A session that was moved can be moved back: the new turns
 /// are appended to the original; if the original has new turns too, steno writes a fork beside it.
+///
+/// If the agent keeps its sessions in a database, steno runs the agent's own command that imports the session from a file.
 ///
 /// With --cwd alone, the session follows a folder that was renamed: the file goes where its agent looks for sessions of the new
 /// folder, and its fields for the working folder name the new one. steno undo takes back a move until the session continues.
@@ -187,11 +190,25 @@ fn existing_folder(folder: &Path) -> Result<String, CommandError> {
     })
 }
 
+/// How a session gets to an agent.
+enum Way {
+    /// As a file where the agent looks for it.
+    Placed(&'static Placement),
+    /// Through the agent's own command.
+    Imported(&'static Import),
+}
+
+impl Way {
+    fn to(info: &'static FormatInfo) -> Option<Way> {
+        info.placement.as_ref().map(Way::Placed).or(info.import.as_ref().map(Way::Imported))
+    }
+}
+
 /// The format in which an agent resumes sessions that steno writes.
-fn target(agent: &str) -> Result<(&'static dyn Format, &'static Placement), CommandError> {
+fn target(agent: &str) -> Result<(&'static dyn Format, Way), CommandError> {
     let is_named = |info: &FormatInfo| info.agent.eq_ignore_ascii_case(agent) || info.name.eq_ignore_ascii_case(agent);
     let named = || FORMATS.iter().filter(move |format| is_named(format.info()));
-    let placed = named().find_map(|format| Some((*format, format.info().placement.as_ref()?)));
+    let placed = named().find_map(|format| Some((*format, Way::to(format.info())?)));
     placed.ok_or_else(|| {
         let what = match named().next() {
             Some(format) => {
@@ -220,14 +237,14 @@ fn one_way(request: &MoveRequest<'_>, agent: &str, output: &mut Output<'_>) -> O
 
 /// The agents that resume sessions which steno writes.
 fn target_agents() -> Vec<&'static str> {
-    let targets = FORMATS.iter().map(|format| format.info()).filter(|info| info.placement.is_some());
+    let targets = FORMATS.iter().map(|format| format.info()).filter(|info| Way::to(info).is_some());
     targets.map(|info| info.agent).collect()
 }
 
 /// Moves a session to another agent.
 pub fn to_agent(request: &MoveRequest<'_>, output: &mut Output<'_>) -> Result<Moved, CommandError> {
     let agent = request.agent.unwrap_or_default();
-    let (to, placement) = match target(agent) {
+    let (to, way) = match target(agent) {
         Ok(target) => target,
         Err(error) => return Err(one_way(request, agent, output).unwrap_or(error)),
     };
@@ -239,6 +256,10 @@ pub fn to_agent(request: &MoveRequest<'_>, output: &mut Output<'_>) -> Result<Mo
             CommandError::new(format!("{}: already a session of {}", request.session, to.info().agent)).hint(hint)
         );
     }
+    let placement = match way {
+        Way::Placed(placement) => placement,
+        Way::Imported(command) => return import::import(request, to, command, source, output),
+    };
     let now = clock::now();
     let id = new_session_id(placement.id, &now);
     let folder = source.folder(request);

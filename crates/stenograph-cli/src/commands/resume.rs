@@ -215,7 +215,9 @@ fn is_at_home(target: &Resumable, place: &SessionArgs) -> bool {
     discover(&places, &mut |found| {
         let agent = found.hints.format.or(found.hints.like).map(|format| format.info().agent);
         let container = databases::split(&target.path).map(|(container, _)| container);
-        let is_it = found.path == target.path || Some(found.path.as_path()) == container;
+        let is_it = found.path == target.path
+            || Some(found.path.as_path()) == container
+            || databases::conversation_stated_by(&found.path).is_some_and(|path| path == target.path);
         is_home |= is_it && agent == Some(target.agent.as_str());
     });
     is_home

@@ -173,7 +173,14 @@ fn the_archive_has_the_rows_of_a_conversation_that_is_gone() {
     agent.execute("DELETE FROM session WHERE id = ?1", [ONE]).unwrap();
     folder.run("index").ends(0).talks("1 gone");
     folder.run(&format!("show {ONE}")).ends(0).says("Done with the oats");
-    folder.run(&format!("archive restore {ONE}")).ends(0).says(&format!("{ONE}.jsonl"));
+    // The agent imports the document, and a new database has the same rows.
+    folder.run(&format!("archive restore {ONE}")).ends(0).says(&format!("{ONE}.json")).talks("opencode import");
+    folder.run(&format!("show {ONE}.json")).ends(0).says("Done with the oats");
+    folder.run(&format!("archive restore {ONE} -o rows.db")).ends(0).says("rows.db");
+    folder.run(&format!("archive restore {ONE} -o rows.db --force")).fails("adds nothing to a database");
+    let from_database = folder.run("convert rows.db --to opencode -o -");
+    folder.run(&format!("archive restore {ONE} -o {ONE}.jsonl")).ends(0).says(&format!("{ONE}.jsonl"));
+    assert_eq!(from_database.ends(0).text().as_bytes(), folder.read(&format!("{ONE}.jsonl")));
     let restored = String::from_utf8(folder.read(&format!("{ONE}.jsonl"))).unwrap();
     let tables: Vec<&str> = restored.lines().filter_map(|line| line.split('"').nth(3)).collect();
     assert_eq!(tables, ["session", "message", "part", "message", "part"]);

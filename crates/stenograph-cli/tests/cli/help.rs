@@ -160,7 +160,7 @@ fn sessions_projects_and_formats_are_completed_while_the_user_types() {
     assert!(offered(&folder, &["convert", "a", "--to", "cod"]).starts_with("codex"));
     // Formats that steno cannot write are not offered.
     let targets = offered(&folder, &["convert", "a", "--to", "o"]);
-    assert!(targets.contains("openai-chat") && !targets.contains("opencode"), "{targets}");
+    assert!(targets.contains("openai-chat") && !targets.contains("openhands"), "{targets}");
     folder.write("a", crate::runner::NATIVE);
     folder
         .run("convert a --to opencode")

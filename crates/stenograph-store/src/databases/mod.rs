@@ -1,7 +1,9 @@
-//! Conversations inside SQLite databases and zip archives. A conversation is a source like a file; its path is that of the
-//! database, `#`, and its id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases and archives of agents. It never
-//! writes to one.
+//! Conversations inside SQLite databases, zip archives and folders of JSON files. A conversation is a source like a file; its path
+//! is that of the database, `#`, and its id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases and archives of
+//! agents. It never writes to one.
 
+mod folder;
+mod restore;
 mod rows;
 mod sqlite;
 mod zip;
@@ -14,12 +16,14 @@ use std::path::{Path, PathBuf};
 use stenograph::Registry;
 use stenograph::format::Format;
 
-use crate::discover::{FileId, FoundFile, Stat, path_hints};
-use crate::error::{Error, Problem};
+use crate::discover::{FileId, FoundFile, Stat, conversation_hints, path_hints, registry_path_hints};
+use crate::error::{Error, Place, Problem};
 use crate::index::catalogue::{FileStamp, Gone, KnownFile, SavedDatabases};
 use crate::index::change::is_unchanged;
 use crate::output::Spool;
 use crate::tail::Warning;
+use folder::Folder;
+pub use restore::restore;
 use sqlite::Database;
 use zip::Archive;
 
@@ -52,8 +56,9 @@ pub struct DatabaseConversation {
     pub size: u64,
 }
 
-/// A file with conversations.
+/// A file or a folder with conversations.
 enum Container {
+    Folder(Folder),
     Database(Database),
     Archive(Archive),
 }
@@ -61,6 +66,7 @@ enum Container {
 impl Container {
     fn conversations(&self) -> Result<Vec<DatabaseConversation>, Error> {
         match self {
+            Container::Folder(folder) => folder.conversations(),
             Container::Database(database) => database.conversations(),
             Container::Archive(archive) => Ok(archive.conversations().collect()),
         }
@@ -68,6 +74,7 @@ impl Container {
 
     fn conversation(&self, name: &str) -> Result<Option<DatabaseConversation>, Error> {
         match self {
+            Container::Folder(folder) => folder.conversation(name),
             Container::Database(database) => database.conversation(name),
             Container::Archive(archive) => Ok(archive.conversations().find(|conversation| conversation.name == name)),
         }
@@ -75,14 +82,18 @@ impl Container {
 
     fn copy(&self, name: &str, to: &mut Spool) -> Result<(), Error> {
         match self {
+            Container::Folder(folder) => folder.copy(name, to),
             Container::Database(database) => database.copy(name, to),
             Container::Archive(archive) => archive.copy(name, to),
         }
     }
 }
 
-/// Opens the file at a path; `None` if it has no conversations of a known format.
+/// Opens the file or folder at a path; `None` if it has no conversations of a known format.
 fn open(path: &Path) -> Result<Option<Container>, Error> {
+    if let Some(folder) = Folder::at(path) {
+        return Ok(Some(Container::Folder(folder)));
+    }
     let expected = path_hints(path).format.filter(|format| format.info().database.is_some());
     let mut file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     match is_database(&mut file) {
@@ -121,9 +132,29 @@ pub fn split(path: &Path) -> Option<(&Path, &str)> {
     let text = path.to_str()?;
     text.match_indices(SEPARATOR).find_map(|(at, _)| {
         let (database, name) = (text.get(..at)?, text.get(at + 1..)?);
-        let ending = Path::new(database).extension()?.to_str()?;
-        (EXTENSIONS.contains(&ending) && !name.is_empty()).then_some((Path::new(database), name))
+        let database = Path::new(database);
+        let ending = database.extension().and_then(|ending| ending.to_str());
+        let is_database = ending.is_some_and(|ending| EXTENSIONS.contains(&ending));
+        let is_folder = || folder::is_named(database) && !name.contains(std::path::is_separator);
+        (!name.is_empty() && (is_database || is_folder())).then_some((database, name))
     })
+}
+
+/// The path whose place tells to which agent a conversation belongs: that of its database, or of the file of its session.
+pub(crate) fn place_of(container: &Path, name: &str) -> PathBuf {
+    if folder::is_named(container) { folder::session_path(container, name) } else { container.to_owned() }
+}
+
+/// The path of the conversation whose session a file in a folder of an agent states.
+pub fn conversation_stated_by(path: &Path) -> Option<PathBuf> {
+    let (folder, name) = folder::session_of(path)?;
+    Folder::at(folder).map(|_| conversation_path(folder, name))
+}
+
+/// The path of the conversation of this name in the database at a path, or in the folder that has this file.
+pub(crate) fn named(path: &Path, name: &str) -> Option<PathBuf> {
+    let container = folder::session_of(path).map_or(path, |(folder, _)| folder);
+    open(container).ok()??.conversation(name).ok()?.map(|found| conversation_path(container, &found.name))
 }
 
 /// The path of a conversation.
@@ -144,7 +175,7 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 
 /// Like [`split`], if no file has this path and the database exists.
 fn conversation_of(path: &Path) -> Option<(&Path, &str)> {
-    split(path).filter(|(database, _)| database.is_file() && path.symlink_metadata().is_err())
+    split(path).filter(|(database, _)| database.exists() && path.symlink_metadata().is_err())
 }
 
 /// Whether a path is that of a conversation.
@@ -154,7 +185,7 @@ pub fn is_conversation(path: &Path) -> bool {
 
 /// Whether a path is that of a database or of a conversation of one, which only an agent changes.
 pub(crate) fn is_inside(path: &Path) -> bool {
-    is_conversation(path) || File::open(path).is_ok_and(|mut file| is_database(&mut file))
+    is_conversation(path) || folder::is_inside(path) || File::open(path).is_ok_and(|mut file| is_database(&mut file))
 }
 
 /// Whether a path is that of a file, a folder or a link, or of a conversation whose database exists.
@@ -195,7 +226,10 @@ pub(crate) fn open_conversation(path: &Path) -> io::Result<Option<(File, Stat)>>
 
 /// The path to read instead of a database: that of its only conversation. `None` if the open file is not a database.
 pub(crate) fn only_conversation(path: &Path, file: &mut File) -> Result<Option<PathBuf>, Error> {
-    if !is_database(file) && !is_archive(file) {
+    if let Some(conversation) = conversation_stated_by(path) {
+        return Ok(Some(conversation));
+    }
+    if !is_database(file) && !is_archive(file) && !folder::is_named(path) {
         return Ok(None);
     }
     let Some(database) = open(path)? else { return Ok(None) };
@@ -214,9 +248,10 @@ pub fn conversations(path: &Path) -> Result<Option<Vec<DatabaseConversation>>, E
     Ok(Some(found))
 }
 
-/// Whether the file at a path may be a database. Only its name is looked at.
+/// Whether the file at a path may be a database, or the session of a conversation in a folder. Only its name is looked at.
 pub(crate) fn may_be(path: &Path) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| EXTENSIONS.contains(&ending))
+    folder::session_of(path).is_some()
+        || path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| EXTENSIONS.contains(&ending))
 }
 
 /// The state of a database, which every change of a conversation changes: that of the file and of its write-ahead log together.
@@ -248,15 +283,38 @@ pub(crate) fn found_in(
     saved: &SavedDatabases,
     known: &HashMap<PathBuf, KnownFile>,
 ) -> Result<Option<FoundConversations>, Error> {
+    if folder::is_inside(&found.path) && conversation_stated_by(&found.path).is_none() {
+        // The file of a row is no source of its own.
+        return Ok(Some(FoundConversations { files: Vec::new(), changed: None }));
+    }
     if !may_be(&found.path) {
         return Ok(None);
     }
+    // All conversations have the place of their container.
+    let place = registry_path_hints(found.hints.registry, &found.path);
     let known_file = |path: PathBuf, stamp: FileStamp| {
         let id = FileId { device: stamp.device, inode: stamp.inode };
         let stat = Stat { id, size: stamp.size, modified_ns: stamp.changed };
-        FoundFile { hints: path_hints(&path), stat, path }
+        let hints = split(&path).map(|(container, name)| conversation_hints(&place, container, name));
+        FoundFile { hints: hints.unwrap_or_else(|| place.clone()), stat, path }
     };
     let state = FileStamp::from(state(found));
+    let file = |container: (&Path, FileId), conversation: DatabaseConversation| {
+        let path = conversation_path(container.0, &conversation.name);
+        let stamp = FileStamp::from(conversation_stat(container.1, &conversation));
+        // An unchanged conversation still has its size.
+        let before = known.get(&path).map(|known| known.stamp);
+        let same = before.filter(|before| FileStamp { size: stamp.size, ..*before } == stamp);
+        known_file(path, same.unwrap_or(stamp))
+    };
+    if let Some((container, name)) = folder::session_of(&found.path)
+        && let Some(folder) = Folder::at(container)
+    {
+        let unreadable = |error| Error::at(container, Problem::Unreadable, error);
+        let id = FileId::of(container, &fs::metadata(container).map_err(unreadable)?);
+        let files = folder.conversation(name)?.into_iter().map(|one| file((container, id), one)).collect();
+        return Ok(Some(FoundConversations { files, changed: None }));
+    }
     if saved.get(&found.path).is_some_and(|(before, seen)| is_unchanged(before, *seen, &state)) {
         let is_inside = |path: &Path| split(path).is_some_and(|(database, _)| database == found.path);
         let inside = known.iter().filter(|(path, known)| known.gone == Gone::There && is_inside(path));
@@ -271,15 +329,8 @@ pub(crate) fn found_in(
         Err(error) if found.hints.format.is_none() && !is_about_archive(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let file = |conversation: DatabaseConversation| {
-        let path = conversation_path(&found.path, &conversation.name);
-        let stamp = FileStamp::from(conversation_stat(found.stat.id, &conversation));
-        // An unchanged conversation still has its size.
-        let before = known.get(&path).map(|known| known.stamp);
-        let same = before.filter(|before| FileStamp { size: stamp.size, ..*before } == stamp);
-        known_file(path, same.unwrap_or(stamp))
-    };
-    Ok(Some(FoundConversations { files: inside.into_iter().map(file).collect(), changed: Some(state) }))
+    let files = inside.into_iter().map(|one| file((&found.path, found.stat.id), one)).collect();
+    Ok(Some(FoundConversations { files, changed: Some(state) }))
 }
 
 /// Whether an archive has conversations that cannot be read.
@@ -299,10 +350,18 @@ pub(crate) fn expanded(
         match found_in(&file, saved, known) {
             Ok(Some(inside)) => all.extend(inside.files),
             Ok(None) => all.push(file),
-            Err(error) => warnings.push(Warning::new(&file.path, error.without_place())),
+            Err(error) => warnings.push(warning(&file.path, &error)),
         }
     }
     all
+}
+
+/// A warning about a file that was found, or about the one among its rows that cannot be read.
+pub(crate) fn warning(found: &Path, error: &Error) -> Warning {
+    match &error.place {
+        Place::Path(path) => Warning::new(path, error.without_place()),
+        _ => Warning::new(found, error.without_place()),
+    }
 }
 
 fn conversation_stat(database: FileId, conversation: &DatabaseConversation) -> Stat {

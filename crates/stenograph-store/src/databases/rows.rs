@@ -6,6 +6,7 @@ use std::io::Write;
 use base64::Engine as _;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use stenograph::json::Object;
 use stenograph::model::is_embedded;
 
 /// The key of bytes in base64.
@@ -22,6 +23,17 @@ pub(super) fn line(
     inherited: Option<Inherited<'_>>,
     line: &mut Vec<u8>,
 ) -> rusqlite::Result<()> {
+    begin(table, inherited, line);
+    for (at, name) in columns.iter().enumerate() {
+        column(name, line);
+        value(row.get_ref(at)?, line);
+    }
+    line.push(b'}');
+    Ok(())
+}
+
+/// Begins the line of a row: its table and what it inherits.
+pub(super) fn begin(table: &str, inherited: Option<Inherited<'_>>, line: &mut Vec<u8>) {
     line.clear();
     line.extend_from_slice(b"{\"table\":");
     text(table, line);
@@ -37,17 +49,24 @@ pub(super) fn line(
         }
         line.push(b'}');
     }
-    for (at, column) in columns.iter().enumerate() {
-        line.push(b',');
-        text(column, line);
-        line.push(b':');
-        value(row.get_ref(at)?, line);
-    }
-    line.push(b'}');
-    Ok(())
 }
 
-fn value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+/// Begins a column, whose value follows.
+pub(super) fn column(name: &str, line: &mut Vec<u8>) {
+    line.push(b',');
+    text(name, line);
+    line.push(b':');
+}
+
+/// What the rows below a row inherit from its line.
+pub(super) fn inherited(inherits: &[(&'static str, &'static str)], line: &[u8]) -> Vec<(&'static str, String)> {
+    let line = std::str::from_utf8(line).unwrap_or_default();
+    let value = |path: &str| path.split('.').try_fold(line, |value, key| Object::parse(value)?.peek(key));
+    let stated = |path: &str| value(path).filter(|raw| *raw != "null").map(str::to_owned);
+    inherits.iter().filter_map(|(name, path)| Some((*name, stated(path)?))).collect()
+}
+
+pub(super) fn value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
         ValueRef::Integer(number) => drop(write!(out, "{number}")),

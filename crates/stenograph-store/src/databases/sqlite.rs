@@ -13,7 +13,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
 use stenograph::edit::Rewritable as _;
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::json::Object;
 use stenograph::model::{DatabaseTables, RowTable};
 
 use super::{DatabaseConversation, changed_ns, rows};
@@ -421,7 +420,7 @@ fn copy(
     lines.rows(&mut *connection.prepare_cached(&sql)?, &[&session], table, &columns, owner, &mut |_, _| Ok(()))?;
     let head = lines.line.clone();
     for rows in tables.rows {
-        let inherited = inherited(rows.inherits, &head);
+        let inherited = rows::inherited(rows.inherits, &head);
         let inherited = (!inherited.is_empty()).then_some((table, inherited.as_slice()));
         copy_rows(connection, rows, session, inherited, &mut lines)?;
     }
@@ -452,7 +451,7 @@ fn copy_rows(
     let mut of_row = connection.prepare_cached(&sql)?;
     lines.rows(&mut upper, &[&session], rows.table, &columns, of_session, &mut |lines, row| {
         let Some(key) = key(row.get_ref(below.upper_key)?) else { return Ok(()) };
-        let inherited = inherited(below.inherits, &lines.line);
+        let inherited = rows::inherited(below.inherits, &lines.line);
         let inherited = Some((rows.table, inherited.as_slice()));
         lines.rows(&mut of_row, &[&key, &session], below.table, &lower_columns, inherited, &mut |_, _| Ok(()))
     })?;
@@ -463,14 +462,6 @@ fn copy_rows(
     );
     let mut orphans = connection.prepare_cached(&sql)?;
     lines.rows(&mut orphans, &[&session], below.table, &lower_columns, Some((rows.table, &[])), &mut |_, _| Ok(()))
-}
-
-/// What the rows below a row inherit from its line.
-fn inherited(inherits: &[(&'static str, &'static str)], line: &[u8]) -> Vec<(&'static str, String)> {
-    let line = std::str::from_utf8(line).unwrap_or_default();
-    let value = |path: &str| path.split('.').try_fold(line, |value, key| Object::parse(value)?.peek(key));
-    let stated = |path: &str| value(path).filter(|raw| *raw != "null").map(str::to_owned);
-    inherits.iter().filter_map(|(name, path)| Some((*name, stated(path)?))).collect()
 }
 
 /// Writes rows as lines. After an error it writes nothing more.

@@ -140,7 +140,7 @@ impl Stat {
         }
     }
 
-    fn of_metadata(path: &Path, metadata: &fs::Metadata) -> Stat {
+    pub(crate) fn of_metadata(path: &Path, metadata: &fs::Metadata) -> Stat {
         let modified_ns = metadata.modified().ok().map_or(0, |time| match time.duration_since(std::time::UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |before| -before),
@@ -174,16 +174,22 @@ pub fn path_hints(path: &Path) -> PathHints {
 /// Like [`path_hints`], for the formats of a registry.
 pub fn registry_path_hints(registry: &'static Registry, path: &Path) -> PathHints {
     match databases::split(path) {
-        // The name of a conversation is the id of its session.
         Some((container, session)) => {
-            let hints = PathHints { session: Some(session.to_owned()), ..walk::path_hints(registry, container) };
-            match databases::archive_format(registry, container) {
-                // It may be anywhere, and its names are not unique.
-                Some(format) => PathHints { like: Some(format), within: Some(Arc::from(container)), ..hints },
-                None => hints,
-            }
+            let place = walk::path_hints(registry, &databases::place_of(container, session));
+            conversation_hints(&place, container, session)
         }
         None => walk::path_hints(registry, path),
+    }
+}
+
+/// What the path of a conversation suggests, if the place of its container suggests this.
+pub(crate) fn conversation_hints(place: &PathHints, container: &Path, name: &str) -> PathHints {
+    // The name of a conversation is the id of its session.
+    let hints = PathHints { session: Some(name.to_owned()), ..place.clone() };
+    match databases::archive_format(place.registry, container) {
+        // It may be anywhere, and its names are not unique.
+        Some(format) => PathHints { like: Some(format), within: Some(Arc::from(container)), ..hints },
+        None => hints,
     }
 }
 

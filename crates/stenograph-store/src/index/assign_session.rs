@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stenograph::Registry;
+use stenograph::evidence::moved_from;
 use stenograph::format::Format;
-use stenograph::model::{Event, Kind};
+use stenograph::model::{Event, ForkOrigin, Kind};
 
 use super::catalogue::{IndexedSession, SessionId, SourceRow};
 use super::run::IndexRun;
@@ -64,7 +65,8 @@ impl OriginalSession {
             Some(OriginalSession { name, format: Some(format) })
         };
         let fork = event.forked_from.as_ref();
-        fork.map(|fork| OriginalSession { name: fork.session.to_string(), format: None }).or_else(embedded)
+        let name = |fork: &ForkOrigin<'_>| fork.session.to_string();
+        fork.map(|fork| OriginalSession { name: name(fork), format: moved_from(event) }).or_else(embedded)
     }
 
     /// The agent whose session it is.

@@ -11,7 +11,6 @@ use super::{Store, change};
 use crate::Error;
 use crate::databases;
 use crate::discover::{FoundFile, PathHints, Stat, discover_all, registry_path_hints};
-use crate::tail::Warning;
 
 /// A file to read.
 #[derive(Clone, Debug)]
@@ -50,7 +49,7 @@ pub(super) fn survey(catalogue: &Catalogue, plan: &IndexPlan<'_>, report: &mut I
             let members = match databases::found_in(&found, &saved, &known) {
                 Ok(members) => members,
                 Err(error) => {
-                    report.warnings.push(Warning::new(&found.path, error.without_place()));
+                    report.warnings.push(databases::warning(&found.path, &error));
                     unread.push(found.path);
                     return;
                 }

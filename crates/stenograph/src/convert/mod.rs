@@ -76,7 +76,7 @@ impl NewSession {
 
     /// The outline of this session.
     fn outline(&self, mut outline: Outline) -> Outline {
-        outline.session = Some(self.id.clone());
+        outline.original = outline.session.replace(self.id.clone()).or_else(|| self.original.clone());
         if let Some(folder) = &self.folder {
             outline.header.cwd = Some(folder.to.clone());
         }

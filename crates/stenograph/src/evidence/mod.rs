@@ -48,7 +48,7 @@ pub use question::UserQuestion;
 pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{created_file, output_without_header};
-pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
+pub use session_facts::{RateLimit, ToolSchema, instructions, moved_from, rate_limits, tool_schemas};
 pub(crate) use session_facts::{added_context, request_rank};
 pub use task::Task;
 pub use user_message::UserMessage;

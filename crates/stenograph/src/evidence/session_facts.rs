@@ -146,6 +146,12 @@ fn instruction(raw: &str) -> Option<String> {
     Some(text.decode().into_owned())
 }
 
+/// The format of the session that the session of this record was moved from, if its agent states it.
+pub fn moved_from(event: &Event<'_>) -> Option<String> {
+    let stated = |path: &&str, extra: &ExtraFields<'_>| extra.word_at(path).map(|word| word.into_owned());
+    words(event).find_map(|(words, extra)| words.moved_from.iter().find_map(|path| stated(path, extra)))
+}
+
 fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static SessionWords, &'e ExtraFields<'a>)> {
     event.extra.known().map(|(info, extra)| (&info.session, extra))
 }

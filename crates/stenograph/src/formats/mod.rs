@@ -49,6 +49,7 @@ pub mod openai_agents;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod opencode;
+pub mod opencode_export;
 mod opencode_rows;
 pub mod openhands;
 pub mod openhands_trajectory;
@@ -100,6 +101,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &kimi_code::KIMI_CODE,
     &pi::Pi,
     &opencode::OPENCODE,
+    &opencode_export::OpencodeExport,
     &kilo::KILO,
     &goose::GOOSE,
     &hermes::HERMES,

@@ -1,4 +1,5 @@
-//! The tables of OpenCode's database, which its forks have too, and the records that their rows are. It names no agent.
+//! The tables of OpenCode's database, which its forks have too, and the records that their rows are. An exported conversation has
+//! the same records with other paths. It names no agent.
 
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::formats::record_map::{
@@ -8,7 +9,8 @@ use crate::formats::record_map::{
 use crate::frame::Framing;
 use crate::json::Object;
 use crate::model::{
-    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowTable, SessionTable, UsageWords, UserWords, Verdict,
+    CallWords, DatabaseTables, ExitCodeAt, LowerTable, Role, RowFolder, RowTable, SessionTable, SessionWords,
+    UsageWords, UserWords, Verdict,
 };
 
 /// What all agents with these tables have in common. The name, the homes and the like are missing.
@@ -29,6 +31,7 @@ pub(super) const INFO: FormatInfo = FormatInfo {
         ],
         ..CallWords::NONE
     },
+    session: SessionWords { moved_from: &["metadata.steno.format"], ..SessionWords::NONE },
     usage: UsageWords { do_forks_rename: true, ..UsageWords::NONE },
     ..FormatInfo::BLANK
 };
@@ -60,12 +63,34 @@ pub(super) const DATABASE: DatabaseTables = DatabaseTables {
     ],
 };
 
+/// The files from before the database: the same fields, with the ids in each file.
+pub(super) const FOLDER: RowFolder = RowFolder {
+    name: "storage",
+    columns: &[
+        (
+            "session",
+            &[
+                ("id", "id"),
+                ("projectID", "project_id"),
+                ("parentID", "parent_id"),
+                ("slug", "slug"),
+                ("directory", "directory"),
+                ("title", "title"),
+                ("version", "version"),
+            ],
+        ),
+        ("message", &[("id", "id"), ("sessionID", "session_id")]),
+        ("part", &[("id", "id"), ("messageID", "message_id"), ("sessionID", "session_id")]),
+    ],
+    created: &["time.created", "time.start", "state.time.start"],
+};
+
 /// How sure the agent whose databases have this owner is that these are its rows.
 pub(super) fn sniff(head: &Head<'_>, owner: Option<&str>) -> Sniff {
     let objects = head.objects();
     let Some(first) = objects.first() else { return Sniff::No };
     let is_session = first.peek_str("table").as_deref() == Some("session")
-        && ["id", "project_id", "directory", "slug"].iter().all(|key| first.has(key));
+        && ["id", "project_id", "directory", "version"].iter().all(|key| first.has(key));
     let stated = first.peek_object("database").and_then(|database| database.peek_str("agent").map(String::from));
     match is_session && stated.as_deref() == owner {
         true => Sniff::Certain,
@@ -75,33 +100,14 @@ pub(super) fn sniff(head: &Head<'_>, owner: Option<&str>) -> Sniff {
 }
 
 pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
-    let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
     match word("table")?.as_str() {
+        "session" | "message" | "part" | "todo" if word("unread").is_some() => Some(&UNREAD),
         "session" => Some(&SESSION),
-        "message" if is("data.role", "user") => Some(&QUESTION),
-        "message" if is("data.role", "assistant") && word("data.error.name").is_some() => Some(&FAILED_ANSWER),
-        "message" if is("data.role", "assistant") => Some(&ANSWER),
-        "part" => Some(part(word)),
+        "message" => Some(rows::message(word).unwrap_or(&UNKNOWN)),
+        "part" => Some(rows::part(word, word("message.role").as_deref())),
         "todo" => Some(&TODO),
-        "message" | "session_message" => Some(&UNKNOWN),
+        "session_message" => Some(&UNKNOWN),
         _ => None,
-    }
-}
-
-fn part(word: &Words<'_>) -> &'static RecordMap {
-    let is = |path: &str, value: &str| word(path).as_deref() == Some(value);
-    match word("data.type").as_deref() {
-        Some("text") if is("message.role", "user") => &USER_TEXT,
-        Some("text") if is("message.role", "assistant") => &ASSISTANT_TEXT,
-        Some("reasoning") => &REASONING,
-        Some("tool") if is("data.state.status", "completed") => &DONE,
-        Some("tool") if is("data.state.status", "error") => &FAILED,
-        Some("tool") => &CALLED,
-        Some("retry") => &RETRY,
-        Some("compaction") => &COMPACTION,
-        Some("subtask") => &SUBTASK,
-        Some("agent" | "file" | "patch" | "snapshot" | "step-start" | "step-finish") => &FACT,
-        _ => &UNKNOWN_PART,
     }
 }
 
@@ -111,16 +117,12 @@ fn is_row(object: &Object<'_>) -> bool {
         && ["id", "session_id", "time_created", "time_updated", "data"].iter().all(|key| object.has(key))
 }
 
-const SESSION_ID: (RecordField, &str) = (RecordField::Session, "session_id");
-/// The session of a sub-agent has a parent.
-const OUTER: (RecordField, &str) = (RecordField::OuterSession, "session.parent_id");
-const CREATED: (RecordField, &str) = (RecordField::Millis, "time_created");
-
 static SESSION: RecordMap = RecordMap {
     fields: &[
         (RecordField::Session, "id"),
         (RecordField::OuterSession, "parent_id"),
-        CREATED,
+        (RecordField::ForkSession, "metadata.steno.session"),
+        (RecordField::Millis, "time_created"),
         (RecordField::Cwd, "directory"),
         (RecordField::Version, "version"),
         (RecordField::Model, "model.id"),
@@ -129,103 +131,188 @@ static SESSION: RecordMap = RecordMap {
     ..RecordMap::NONE
 };
 
-static QUESTION: RecordMap = RecordMap {
-    fields: &[SESSION_ID, OUTER, CREATED, (RecordField::Group, "id")],
-    parts: &[PartMap::Stated("message")],
-    ..RecordMap::NONE
-};
-
-/// One model call. Its parts state its text; `step-finish` repeats its usage.
-const CALLED_MODEL: RecordMap = RecordMap {
+const ROW: RecordMap = RecordMap {
     fields: &[
-        SESSION_ID,
-        OUTER,
-        CREATED,
-        (RecordField::Group, "id"),
-        (RecordField::Model, "data.modelID"),
-        (RecordField::Cwd, "data.path.cwd"),
-        (RecordField::StopReason, "data.finish"),
+        (RecordField::Session, "session_id"),
+        // The session of a sub-agent has a parent.
+        (RecordField::OuterSession, "session.parent_id"),
+        (RecordField::Id, "id"),
+        (RecordField::Millis, "time_created"),
     ],
-    usage: Some(UsageMap {
-        input: &["data.tokens.input"],
-        output: &["data.tokens.output"],
-        cache_read: &["data.tokens.cache.read"],
-        cache_write: &["data.tokens.cache.write"],
-        reasoning: &["data.tokens.reasoning"],
-        cost: &["data.cost"],
-        input_has: InputHas::NoCache,
-        output_has: OutputHas::NoThinking,
-    }),
-    parts: &[PartMap::Stated("answer")],
     ..RecordMap::NONE
 };
 
-static ANSWER: RecordMap = CALLED_MODEL;
-static FAILED_ANSWER: RecordMap =
-    RecordMap { parts: &[PartMap::Stated("answer"), PartMap::Failed("", "data.error.data.message")], ..CALLED_MODEL };
+static TODO: RecordMap = RecordMap { parts: &[PartMap::Stated("todo")], ..ROW };
 
-static TODO: RecordMap =
-    RecordMap { fields: &[SESSION_ID, OUTER, CREATED], parts: &[PartMap::Stated("todo")], ..RecordMap::NONE };
+static UNKNOWN: RecordMap = RecordMap { parts: &[PartMap::Unknown("table")], ..ROW };
 
-static UNKNOWN: RecordMap = RecordMap {
-    fields: &[SESSION_ID, OUTER, (RecordField::Id, "id"), CREATED],
-    parts: &[PartMap::Unknown("table")],
-    ..RecordMap::NONE
-};
+/// A file that is not JSON.
+static UNREAD: RecordMap = RecordMap { parts: &[PartMap::Unread("unread")], ..ROW };
 
-const PART: RecordMap = RecordMap {
-    fields: &[
-        SESSION_ID,
+// What the tool states about its result, such as an exit code.
+macro_rules! details {
+    ($part:literal) => {
+        concat!($part, "state.metadata")
+    };
+}
+
+// The tables of messages and parts whose fields have these paths. `$message` and `$part` come before the names of fields that both
+// spellings have.
+macro_rules! records {
+    ($module:ident, $message:literal $message_fields:tt, $part:literal $part_fields:tt, $inner:tt) => {
+        pub(super) mod $module {
+            use super::*;
+
+            /// The table of a message; `None` if its speaker is unknown.
+            pub fn message(word: &Words<'_>) -> Option<&'static RecordMap> {
+                match word(concat!($message, "role")).as_deref() {
+                    Some("user") => Some(&QUESTION),
+                    Some("assistant") if word(concat!($message, "error.name")).is_some() => Some(&FAILED_ANSWER),
+                    Some("assistant") => Some(&ANSWER),
+                    _ => None,
+                }
+            }
+
+            /// The table of a part of a message of this speaker.
+            pub fn part(word: &Words<'_>, role: Option<&str>) -> &'static RecordMap {
+                let status = || word(concat!($part, "state.status"));
+                match (word(concat!($part, "type")).as_deref(), role) {
+                    (Some("text"), Some("user")) => &USER_TEXT,
+                    (Some("text"), Some("assistant")) => &ASSISTANT_TEXT,
+                    (Some("reasoning"), _) => &REASONING,
+                    (Some("tool"), _) => match status().as_deref() {
+                        Some("completed") => &DONE,
+                        Some("error") => &FAILED,
+                        _ => &CALLED,
+                    },
+                    (Some("retry"), _) => &RETRY,
+                    (Some("compaction"), _) => &COMPACTION,
+                    (Some("subtask"), _) => &SUBTASK,
+                    (Some("agent" | "file" | "patch" | "snapshot" | "step-start" | "step-finish"), _) => &FACT,
+                    _ => &UNKNOWN_PART,
+                }
+            }
+
+            records!(@message $message $message_fields $inner);
+            records!(@part $part $part_fields);
+        }
+    };
+    (@message $message:literal [$($field:tt)*] [$($inner:expr)?]) => {
+        static QUESTION: RecordMap =
+            RecordMap { fields: &[$($field)*], parts: &[PartMap::Stated("message"), $($inner)?], ..RecordMap::NONE };
+
+
+        /// One model call. Its parts state its text; `step-finish` repeats its usage.
+        const CALLED_MODEL: RecordMap = RecordMap {
+            fields: &[
+                $($field)*
+                (RecordField::Model, concat!($message, "modelID")),
+                (RecordField::Cwd, concat!($message, "path.cwd")),
+                (RecordField::StopReason, concat!($message, "finish")),
+            ],
+            usage: Some(UsageMap {
+                input: &[concat!($message, "tokens.input")],
+                output: &[concat!($message, "tokens.output")],
+                cache_read: &[concat!($message, "tokens.cache.read")],
+                cache_write: &[concat!($message, "tokens.cache.write")],
+                reasoning: &[concat!($message, "tokens.reasoning")],
+                cost: &[concat!($message, "cost")],
+                input_has: InputHas::NoCache,
+                output_has: OutputHas::NoThinking,
+            }),
+            parts: &[PartMap::Stated("answer"), $($inner)?],
+            ..RecordMap::NONE
+        };
+
+        static ANSWER: RecordMap = CALLED_MODEL;
+        static FAILED_ANSWER: RecordMap = RecordMap {
+            parts: &[PartMap::Stated("answer"), PartMap::Failed("", concat!($message, "error.data.message")), $($inner)?],
+            ..CALLED_MODEL
+        };
+    };
+    (@part $part:literal [$($field:tt)*]) => {
+        const PART: RecordMap = RecordMap { fields: &[$($field)*], ..RecordMap::NONE };
+
+        static FACT: RecordMap = RecordMap { parts: &[PartMap::Named(concat!($part, "type"))], ..PART };
+        static UNKNOWN_PART: RecordMap = RecordMap { parts: &[PartMap::Unknown(concat!($part, "type"))], ..PART };
+
+        const SAID: RecordMap = RecordMap { parts: &[PartMap::Content(concat!($part, "text"), TEXT)], ..PART };
+        static USER_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..SAID };
+        static ASSISTANT_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..SAID };
+        static REASONING: RecordMap = RecordMap { speaks: Speaks::Thinking, ..SAID };
+
+        const CALL: PartMap = PartMap::Call(CallMap {
+            id: concat!($part, "callID"),
+            name: concat!($part, "tool"),
+            input: InputAt::Json(concat!($part, "state.input")),
+        });
+
+        const RESULT: ResultMap = ResultMap {
+            call: "",
+            name: "",
+            content: concat!($part, "state.output"),
+            texts: TEXT,
+            error: ErrorAt::Word(concat!($part, "state.status"), &["error"], &["completed"]),
+        };
+
+        static CALLED: RecordMap = RecordMap { parts: &[CALL], ..PART };
+        /// The record is from when the model made the call.
+        const ANSWERED: RecordMap = RecordMap {
+            fields: &[$($field)* (RecordField::ResultMillis, concat!($part, "state.time.end"))],
+            parts: &[CALL, PartMap::Answer(RESULT, details!($part))],
+            ..RecordMap::NONE
+        };
+        static DONE: RecordMap = ANSWERED;
+        static FAILED: RecordMap = RecordMap {
+            parts: &[
+                CALL,
+                PartMap::Answer(ResultMap { content: concat!($part, "state.error"), ..RESULT }, details!($part)),
+            ],
+            ..ANSWERED
+        };
+
+        static RETRY: RecordMap = RecordMap {
+            parts: &[PartMap::Failed(concat!($part, "error.name"), concat!($part, "error.data.message"))],
+            ..PART
+        };
+        /// The agent asks for a summary, which the next answer is.
+        static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("")], ..PART };
+        static SUBTASK: RecordMap =
+            RecordMap { parts: &[PartMap::Fact("subtask", concat!($part, "prompt"), &[])], ..PART };
+    };
+}
+
+records!(
+    rows,
+    "data." [
+        (RecordField::Session, "session_id"),
+        (RecordField::OuterSession, "session.parent_id"),
+        (RecordField::Millis, "time_created"),
+        (RecordField::Group, "id"),
+    ],
+    "data." [
+        (RecordField::Session, "session_id"),
         (RecordField::OuterSession, "message.parent_id"),
         (RecordField::Id, "id"),
-        CREATED,
+        (RecordField::Millis, "time_created"),
         (RecordField::Group, "message_id"),
     ],
-    ..RecordMap::NONE
-};
+    // The parts are rows of their own.
+    []
+);
 
-static FACT: RecordMap = RecordMap { parts: &[PartMap::Named("data.type")], ..PART };
-static UNKNOWN_PART: RecordMap = RecordMap { parts: &[PartMap::Unknown("data.type")], ..PART };
-
-const SAID: RecordMap = RecordMap { parts: &[PartMap::Content("data.text", TEXT)], ..PART };
-static USER_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..SAID };
-static ASSISTANT_TEXT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..SAID };
-static REASONING: RecordMap = RecordMap { speaks: Speaks::Thinking, ..SAID };
-
-const CALL: PartMap =
-    PartMap::Call(CallMap { id: "data.callID", name: "data.tool", input: InputAt::Json("data.state.input") });
-
-const RESULT: ResultMap = ResultMap {
-    call: "",
-    name: "",
-    content: "data.state.output",
-    texts: TEXT,
-    error: ErrorAt::Word("data.state.status", &["error"], &["completed"]),
-};
-
-/// What the tool states about its result, such as an exit code.
-const DETAILS: &str = "data.state.metadata";
-
-static CALLED: RecordMap = RecordMap { parts: &[CALL], ..PART };
-/// The row is from when the model made the call.
-const ANSWERED: RecordMap = RecordMap {
-    fields: &[
-        SESSION_ID,
+// A part has the time of its message.
+records!(
+    export,
+    "info." [
+        (RecordField::Session, "info.sessionID"),
+        (RecordField::Millis, "info.time.created"),
+        (RecordField::Group, "info.id"),
+    ],
+    "" [
+        (RecordField::Session, "sessionID"),
         (RecordField::Id, "id"),
-        CREATED,
-        (RecordField::Group, "message_id"),
-        (RecordField::ResultMillis, "data.state.time.end"),
+        (RecordField::Group, "messageID"),
     ],
-    parts: &[CALL, PartMap::Answer(RESULT, DETAILS)],
-    ..RecordMap::NONE
-};
-static DONE: RecordMap = ANSWERED;
-static FAILED: RecordMap = RecordMap {
-    parts: &[CALL, PartMap::Answer(ResultMap { content: "data.state.error", ..RESULT }, DETAILS)],
-    ..ANSWERED
-};
-
-static RETRY: RecordMap = RecordMap { parts: &[PartMap::Failed("data.error.name", "data.error.data.message")], ..PART };
-/// The agent asks for a summary, which the next answer is.
-static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("")], ..PART };
-static SUBTASK: RecordMap = RecordMap { parts: &[PartMap::Fact("subtask", "data.prompt", &[])], ..PART };
+    [PartMap::Records("parts", |message, part| export::part(part, message("info.role").as_deref()))]
+);

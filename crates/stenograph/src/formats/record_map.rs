@@ -147,6 +147,8 @@ pub enum PartMap {
     Named(&'static str),
     /// A record that is not understood, of the type at this path. It stays in the record.
     Unknown(&'static str),
+    /// A record whose content could not be read, for the reason at this path. It stays in the record.
+    Unread(&'static str),
     /// A fact whose content is the text at this path. These texts are not such a fact and stay in the record.
     Fact(&'static str, &'static str, &'static [&'static str]),
     /// A fact whose content is the number at this path.
@@ -176,6 +178,9 @@ pub enum PartMap {
     /// A list of elements of several kinds, each described by the first of these that fits it; or one text. Other elements are
     /// pieces of a message.
     List(&'static str, &'static [ElementMap]),
+    /// A list of objects that are records of their own, each with the table that this finds by the words of the record and those of
+    /// the object. What they do not state is that of the record.
+    Records(&'static str, fn(&Words<'_>, &Words<'_>) -> &'static RecordMap),
     /// The reason why a run ended.
     Stop(&'static str),
     /// The end of a run, which the record states by existing.

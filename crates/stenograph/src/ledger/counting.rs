@@ -277,6 +277,8 @@ impl CallCounter {
         if kind == RowKind::Own && row.time.is_some() && do_forks_rename(event) {
             let by_time = self.key_by_time(&row);
             match row.time < self.state.began {
+                // Another agent made the call, and its session counts it.
+                true if row.tokens.counters().iter().all(|counter| *counter == 0) => return,
                 true => {
                     self.origins.push((row.key, by_time));
                     (row.key, row.kind) = (by_time, RowKind::Replayed);

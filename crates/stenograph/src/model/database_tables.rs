@@ -30,6 +30,21 @@ pub struct DatabaseTables {
     pub rows: &'static [RowTable],
 }
 
+/// A folder in which an earlier version of the agent kept the same rows, one JSON file per row: `session/*/<id>.json`,
+/// `message/<session>/<id>.json`, `part/<message>/<id>.json`. The names are those of the tables; further tables have one file per
+/// conversation, `todo/<session>.json`. The line of such a row has the columns that the file states, then `data` with the rest of
+/// the file. If the file is not JSON, `unread` says so and `data` is its text.
+#[derive(Clone, Copy, Debug)]
+pub struct RowFolder {
+    /// Its name.
+    pub name: &'static str,
+    /// For each table the fields that are columns, each with the name of its column. They are not part of `data`.
+    pub columns: &'static [(&'static str, &'static [(&'static str, &'static str)])],
+    /// Where a file may state when its row was made. The first of these that it has is the column `time_created`; if it has none,
+    /// that of its upper row is.
+    pub created: &'static [&'static str],
+}
+
 /// The agent of a database whose tables another agent has too.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseOwner {

@@ -1,7 +1,7 @@
 //! The static description of a format: its names, its locations, and tables of words and paths. Events refer to it, so that
 //! every feature can look up the words of the format that a record comes from.
 
-use super::{CallWords, DatabaseTables, Kind, SessionWords, UsageWords};
+use super::{CallWords, DatabaseTables, Kind, RowFolder, SessionWords, UsageWords};
 use crate::frame::Framing;
 
 /// The static description of a format.
@@ -28,6 +28,8 @@ pub struct FormatInfo {
     pub folder_files: &'static [FolderFile],
     /// The tables of the database in which the agent keeps its sessions. The homes are then those of databases.
     pub database: Option<DatabaseTables>,
+    /// The folder of files in which the agent kept the rows of that database before. Some homes are then those of its sessions.
+    pub folder: Option<RowFolder>,
     /// The members of zip archives that are its sources.
     pub archive: Option<ArchiveMembers>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
@@ -35,6 +37,8 @@ pub struct FormatInfo {
     pub resume: Option<&'static str>,
     /// Where another program puts a session so that the agent resumes it; `None` if that is unknown.
     pub placement: Option<Placement>,
+    /// How the agent itself takes over a session from a file; `None` if it has no command for that.
+    pub import: Option<Import>,
     /// After how many days the agent deletes a transcript that nobody writes to, unless the user sets another time.
     pub retention_days: Option<u16>,
     /// Where the format is specified.
@@ -93,6 +97,24 @@ pub struct Placement {
     pub forks: &'static [&'static str],
 }
 
+/// The commands by which an agent takes over a session from a file, and removes it again, in the syntax of [`crate::resume`].
+#[derive(Clone, Copy, Debug)]
+pub struct Import {
+    /// The name of the format of that file.
+    pub format: &'static str,
+    /// Takes over the session in `{file}`. It works in the folder of the session.
+    pub command: &'static str,
+    /// Removes `{session}`.
+    pub remove: &'static str,
+    /// The kind of id that the agent gives its sessions.
+    pub id: SessionIdKind,
+    /// Makes the file from the rows of a conversation.
+    pub of_rows: DocumentOfRows,
+}
+
+/// Makes the file that an agent imports from the rows of a conversation. Returns how many of them have no place in it.
+pub type DocumentOfRows = fn(&mut dyn std::io::BufRead, &mut dyn std::io::Write) -> std::io::Result<u64>;
+
 /// The members of a zip archive that are sources.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchiveMembers {
@@ -139,6 +161,8 @@ pub enum SessionIdKind {
     RandomUuid,
     /// A UUID that begins with the time: version 7.
     TimedUuid,
+    /// This prefix, a time that counts down in twelve hexadecimal digits, and fourteen letters and digits.
+    Descending(&'static str),
 }
 
 /// The marks of user messages that an agent writes, and of those that a person types in other words.
@@ -170,9 +194,11 @@ impl FormatInfo {
         homes: &[],
         folder_files: &[],
         database: None,
+        folder: None,
         archive: None,
         resume: None,
         placement: None,
+        import: None,
         retention_days: None,
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },

@@ -29,12 +29,15 @@ pub use call_words::{
     AgentState, CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, ReportPaths, ScriptWords, Verdict,
 };
 pub use content::{Content, Data, Input, Piece, PieceKind};
-pub use database_tables::{DatabaseOwner, DatabaseTables, LowerTable, RowTable, SessionTable, is_embedded};
+pub use database_tables::{DatabaseOwner, DatabaseTables, LowerTable, RowFolder, RowTable, SessionTable, is_embedded};
 pub use dollars::Dollars;
 pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
-pub use format_info::{ArchiveMembers, FolderAt, FolderFile, FormatInfo, Placement, SessionIdKind, Traits, UserWords};
+pub use format_info::{
+    ArchiveMembers, DocumentOfRows, FolderAt, FolderFile, FormatInfo, Import, Placement, SessionIdKind, Traits,
+    UserWords,
+};
 pub(crate) use ids::{is_global_id, is_lasting_id};
 pub(crate) use message_index::{Rewind, fingerprint, fingerprints, is_alone, speaker};
 pub use note::{Note, NoteKind};

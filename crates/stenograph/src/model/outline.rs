@@ -11,6 +11,8 @@ pub struct Outline {
     pub origin: &'static str,
     /// The session id: the first one stated.
     pub session: Option<String>,
+    /// The session that this one is a copy of, if it has a new id.
+    pub original: Option<String>,
     /// What people see of it: its title, question, folder, branch, model and times.
     pub header: SessionHeader,
     /// The earliest timestamp, in the spelling of the source.

@@ -13,11 +13,14 @@ pub struct SessionWords {
     pub instructions: &'static [&'static str],
     /// Texts that the agent adds to the next request by itself.
     pub added: &'static [&'static str],
+    /// The name of the format of the session that this one was moved from, if its header states that session.
+    pub moved_from: &'static [&'static str],
 }
 
 impl SessionWords {
     /// No words.
-    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[], added: &[] };
+    pub const NONE: SessionWords =
+        SessionWords { rate_limits: &[], tools: &[], instructions: &[], added: &[], moved_from: &[] };
 }
 
 /// The fields of one window of a rate limit.

@@ -17,6 +17,8 @@ use crate::output::{Output, counted, harmless_json};
 pub enum MoveKind {
     /// It is a new session of the other agent.
     Placed,
+    /// Its agent imported it.
+    Imported,
     /// Its original was gone and is in its place again.
     Restored,
     /// Its new turns are at the end of the original.
@@ -33,6 +35,7 @@ impl MoveKind {
     fn name(self) -> &'static str {
         match self {
             MoveKind::Placed => "placed",
+            MoveKind::Imported => "imported",
             MoveKind::Restored => "restored",
             MoveKind::Appended => "appended",
             MoveKind::Forked => "forked",
@@ -40,6 +43,14 @@ impl MoveKind {
             MoveKind::Followed { .. } => "followed",
         }
     }
+}
+
+/// The commands of the agent that imported a session.
+#[derive(Clone, Debug)]
+pub struct ImportCommands {
+    pub import: String,
+    /// Removes the session again.
+    pub remove: Option<String>,
 }
 
 /// A session that was moved.
@@ -62,6 +73,7 @@ pub struct Moved {
     /// The files of its sub-agents, which do not move.
     pub left_behind: Option<PathBuf>,
     pub undo: Option<PathBuf>,
+    pub import: Option<ImportCommands>,
     pub is_dry_run: bool,
     outcome: Outcome,
 }
@@ -91,6 +103,7 @@ impl Moved {
             original: None,
             left_behind: None,
             undo: None,
+            import: None,
             is_dry_run: false,
             outcome,
         }
@@ -116,7 +129,7 @@ impl Moved {
 
     /// Whether a dry run would have made up the id.
     fn is_id_unknown(&self) -> bool {
-        self.is_dry_run && matches!(self.kind, MoveKind::Placed | MoveKind::Forked)
+        self.is_dry_run && matches!(self.kind, MoveKind::Placed | MoveKind::Imported | MoveKind::Forked)
     }
 
     fn shown_id(&self) -> &str {
@@ -146,7 +159,7 @@ impl Moved {
         let would = |done: &'static str, would: &'static str| if self.is_dry_run { would } else { done };
         let events = counted(self.outcome.outline.events, "event");
         match self.kind {
-            MoveKind::Placed => output.say(&format!("{from} to {to}: {events}")),
+            MoveKind::Placed | MoveKind::Imported => output.say(&format!("{from} to {to}: {events}")),
             MoveKind::Restored => {
                 output.say(&format!("{from} to {to}: the original is gone; restored from the embedded source"));
             }
@@ -177,8 +190,13 @@ impl Moved {
         if let Some(original) = self.original.as_ref().filter(|_| self.kind == MoveKind::Forked) {
             output.say(&format!("the original stays as it is: {}", original.display()));
         }
-        if self.kind != MoveKind::Unchanged {
-            output.say(&format!("{} {}", would("wrote", "would write"), self.shown_path()));
+        match (&self.import, self.kind) {
+            (_, MoveKind::Unchanged) => {}
+            (Some(import), _) if self.is_dry_run => {
+                output.say(&format!("would run: {}", import.import.replace(&self.id, NEW_ID)));
+            }
+            (Some(_), _) => output.say(&format!("{to} imported {}", self.shown_path())),
+            (None, _) => output.say(&format!("{} {}", would("wrote", "would write"), self.shown_path())),
         }
         if let Some(folder) = &self.left_behind {
             output.say(&format!("note: the files of its sub-agents stay in {}", folder.display()));
@@ -188,6 +206,9 @@ impl Moved {
         }
         if let Some(folder) = self.folder.as_deref().filter(|folder| !std::path::Path::new(folder).is_dir()) {
             output.say(&format!("the folder of the session is gone: {folder}"));
+        }
+        if let Some(remove) = self.import.as_ref().and_then(|import| import.remove.as_deref()) {
+            output.say(&format!("steno undo cannot undo it; {to} removes the session with: {remove}"));
         }
         if self.undo.is_some() {
             output.say(&format!(
@@ -209,6 +230,9 @@ impl Moved {
         draft.set_opt("folder", self.folder.as_deref());
         draft.set_str("command", command);
         draft.set_str("shell", shell.name());
+        let import = self.import.as_ref().map(|import| import.import.replace(&self.id, self.shown_id()));
+        draft.set_opt("import", import.as_deref());
+        draft.set_opt("remove", self.import.as_ref().and_then(|import| import.remove.as_deref()));
         draft.set_opt("undo", self.undo.as_ref().map(|undo| undo.display().to_string()).as_deref());
         draft.set_opt("original", self.original.as_ref().map(|path| path.display().to_string()).as_deref());
         if let MoveKind::Followed { fields } = self.kind {

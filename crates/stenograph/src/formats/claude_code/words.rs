@@ -102,4 +102,5 @@ pub(super) const SESSION: SessionWords = SessionWords {
     instructions: &["shape.system", "attachment.systemPrompt"],
     tools: &["shape.tools", "attachment.tools", "tools"],
     added: &["rendered"],
+    ..SessionWords::NONE
 };

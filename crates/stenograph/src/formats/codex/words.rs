@@ -133,5 +133,5 @@ pub(super) const SESSION: SessionWords = SessionWords {
         "payload.developer_instructions",
         "payload.collaboration_mode.settings.developer_instructions",
     ],
-    added: &[],
+    ..SessionWords::NONE
 };

@@ -1,7 +1,7 @@
 //! Kilo: the rows of a conversation in its database, one per line. See `README.md` beside this file.
 
-use super::opencode_rows;
 use super::record_map::MappedFormat;
+use super::{opencode_export, opencode_rows};
 use crate::format::{FormatInfo, Head, Sniff};
 use crate::model::{DatabaseOwner, DatabaseTables};
 
@@ -17,6 +17,7 @@ static INFO: FormatInfo = FormatInfo {
         ..opencode_rows::DATABASE
     }),
     resume: Some("kilo -s {session}"),
+    import: Some(opencode_export::import("kilo import {file}", "kilo session delete {session}")),
     spec: "what release 7.7 writes",
     ..opencode_rows::INFO
 };

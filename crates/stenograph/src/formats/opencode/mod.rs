@@ -1,7 +1,7 @@
 //! OpenCode: the rows of a conversation in its database, one per line. See `README.md` beside this file.
 
-use super::opencode_rows;
 use super::record_map::MappedFormat;
+use super::{opencode_export, opencode_rows};
 use crate::format::{FormatInfo, Head, Sniff};
 
 static INFO: FormatInfo = FormatInfo {
@@ -11,9 +11,12 @@ static INFO: FormatInfo = FormatInfo {
     homes: &[
         "{XDG_DATA_HOME|~/.local/share}/opencode/opencode.db",
         "{XDG_DATA_HOME|~/.local/share}/opencode/opencode-*.db",
+        "{XDG_DATA_HOME|~/.local/share}/opencode/storage/session/*/<session>.json",
     ],
+    folder: Some(opencode_rows::FOLDER),
     resume: Some("opencode -s {session}"),
-    spec: "what release 1.18 writes",
+    import: Some(opencode_export::import("opencode import {file}", "opencode session delete {session}")),
+    spec: "what releases 1.1 and 1.18 write",
     ..opencode_rows::INFO
 };
 

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::RecordMap;
 use super::fields::peek_at;
+use super::{PartMap, RecordMap};
 use crate::format::{Format, Head, Sniff, Wanted};
 use crate::formats::document::{DocumentFrame, DocumentPart, closed};
 use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
@@ -65,9 +65,15 @@ impl MappedFormat {
             at.emit_unknown(self.info, kind.as_deref(), object, out);
         };
         let Some(map) = (self.map_of)(place, &words) else { return unknown(object, out) };
+        let unread = match map.parts {
+            [PartMap::Unread(path)] => words(path),
+            _ => None,
+        };
         match map.read(self.info, framed, object) {
             Ok(mut events) => {
-                if let Some(Body::Other { name, .. }) = events.first().map(|event| &event.body) {
+                if let Some(reason) = unread {
+                    at.note(NoteKind::NotARecord, reason, out);
+                } else if let Some(Body::Other { name, .. }) = events.first().map(|event| &event.body) {
                     at.note_unknown(name.as_deref(), out);
                 }
                 at.emit(&mut events, out);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
 use super::fields::{peek_at, result_time, take_at, take_fields, take_usage};
-use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap, UsageMap};
+use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap, UsageMap, Words};
 use crate::formats::anthropic;
 use crate::frame::RecordPlace;
 use crate::json::{Draft, Object, compact, items, number};
@@ -20,17 +20,23 @@ pub struct TakenPart<'a> {
     /// The extra fields of its element, and the path of the list that had the element.
     pub element: Option<(&'static str, ExtraFields<'a>)>,
     pub restates: bool,
+    /// The envelope, if its element is a record of its own.
+    pub record: Option<Box<Event<'a>>>,
     /// The model and the usage, if they are not those of the record.
     pub usage: Option<(Cow<'a, str>, Usage)>,
 }
 
 impl<'a> TakenPart<'a> {
     pub fn of(body: Body<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: None, restates: false, usage: None }
+        TakenPart { body, element: None, restates: false, record: None, usage: None }
+    }
+
+    fn nothing() -> TakenPart<'a> {
+        TakenPart::of(Body::Other { name: None, bytes: None })
     }
 
     pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: Some((path, extra)), restates: false, usage: None }
+        TakenPart { body, element: Some((path, extra)), restates: false, record: None, usage: None }
     }
 }
 
@@ -75,7 +81,22 @@ impl RecordMap {
                 Some((model, usage)) => (Some(model), Some(usage)),
                 None => (envelope.model.clone(), usage.take()),
             };
-            Event { body: part.body, time, restates, model, usage, extra: Extra::of(info, extra), ..envelope.clone() }
+            let event = Event {
+                body: part.body,
+                time,
+                restates,
+                model,
+                usage,
+                extra: Extra::of(info, extra),
+                ..envelope.clone()
+            };
+            match part.record {
+                Some(own) => {
+                    let time = own.time.or(event.time);
+                    Event { id: own.id, group: own.group, session: own.session, time, ..event }
+                }
+                None => event,
+            }
         });
         Ok(events.collect())
     }
@@ -139,6 +160,7 @@ impl RecordMap {
                 let fact = word_at(object, path).map(Fact::from);
                 fact.into_iter().for_each(|fact| push(Body::Fact { fact, content: None }));
             }
+            PartMap::Unread(_) => push(Body::Other { name: None, bytes: None }),
             PartMap::Unknown(path) => push(Body::Other { name: word_at(object, path), bytes: None }),
             PartMap::Fact(name, path, others) => {
                 let text = |raw| full_text(raw).filter(|text| !others.contains(&text.decode().as_ref()));
@@ -174,7 +196,7 @@ impl RecordMap {
                     *call = asked;
                 }
                 let element = take_at(object, own, Object::parse).map(|fields| (*own, fields.into_extra()));
-                parts.push(TakenPart { body, element, restates: false, usage: None });
+                parts.push(TakenPart { body, element, restates: false, record: None, usage: None });
             }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| Some(vec![take_result(map, element)?]));
@@ -187,6 +209,7 @@ impl RecordMap {
             }
             PartMap::Parts(path, _) => self.take_blocks(path, object, parts, &google_part),
             PartMap::List(path, maps) => self.take_blocks(path, object, parts, &|raw| mapped_block(raw, maps)),
+            PartMap::Records(path, map_of) => take_records(path, *map_of, object, parts),
             PartMap::History(path, map) => take_history(path, map, object, parts),
             PartMap::UsageByModel(path, map) => {
                 for (model, usage) in peek_at(object, path).map(|raw| usage_by_model(&raw, map)).unwrap_or_default() {
@@ -221,6 +244,43 @@ impl RecordMap {
                 let content = take_at(object, text, |raw| content(raw, super::TEXT));
                 push(Body::Failure { name, content });
             }
+        }
+    }
+}
+
+/// Takes a list of records. A list with anything else stays in its record.
+fn take_records<'a>(
+    path: &'static str,
+    map_of: fn(&Words<'_>, &Words<'_>) -> &'static RecordMap,
+    object: &mut Object<'a>,
+    parts: &mut Vec<TakenPart<'a>>,
+) {
+    let parse = |raw: &'a str| Object::parse(raw).filter(|object| object.duplicate().is_none());
+    let list = |raw| items(raw)?.into_iter().map(parse).collect::<Option<Vec<Object<'a>>>>();
+    let Some(list) = take_at(object, path, |raw| list(raw).filter(|list| !list.is_empty())) else { return };
+    for mut element in list {
+        let map = map_of(&|path: &str| word_at(object, path).map(Cow::into_owned), &|path: &str| {
+            word_at(&element, path).map(Cow::into_owned)
+        });
+        let mut inner = Vec::new();
+        map.parts.iter().for_each(|part| map.take_part(part, &mut element, &mut inner));
+        if inner.is_empty() {
+            let nothing = Body::Other { name: None, bytes: None };
+            inner.push(TakenPart::of(map.empty_content(&element).unwrap_or(nothing)));
+        }
+        let mut envelope = Event::default();
+        take_fields(map.fields, &mut element, &mut envelope);
+        let result_time = result_time(map.fields, &element);
+        let mut extra = element.into_extra();
+        for part in inner {
+            let mut own = std::mem::take(&mut extra);
+            if let Some((path, element)) = part.element {
+                place_element(&mut own, path, element);
+            }
+            let is_result = matches!(part.body, Body::ToolResult { .. });
+            let time = result_time.clone().filter(|_| is_result).or_else(|| envelope.time.clone());
+            let record = Some(Box::new(Event { time, ..envelope.clone() }));
+            parts.push(TakenPart { body: part.body, element: Some((path, own)), record, ..TakenPart::nothing() });
         }
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
-use super::{CallMap, EMBEDDED, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
+use super::{CallMap, EMBEDDED, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks, Words};
 use crate::formats::anthropic;
 use crate::json::{Object, number};
-use crate::model::{Body, Content, Event, ExtraFields, Input, Piece, PieceKind, is_embedded};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Input, Piece, PieceKind, is_embedded};
 use crate::text::quote;
 use crate::write::Ownership;
 
@@ -23,8 +23,19 @@ impl RecordMap {
             if let Some(map) = &self.usage {
                 put_usage(map, first, extra, &mut values);
             }
+            let is_inner = |event: &Event<'_>| {
+                let is_list = |part: &PartMap| matches!(part, PartMap::Records(path, _) if element_extra(event, origin, path).is_some());
+                self.parts.iter().any(is_list)
+            };
+            let own: Cow<'_, [Event<'_>]> = match events.iter().any(is_inner) {
+                true => events.iter().filter(|event| !is_inner(event)).cloned().collect(),
+                false => Cow::Borrowed(events),
+            };
             for part in self.parts {
-                self.put_part(part, origin, events, extra, &mut values);
+                match part {
+                    PartMap::Records(path, map_of) => put_records(path, *map_of, origin, events, extra, &mut values),
+                    _ => self.put_part(part, origin, &own, extra, &mut values),
+                }
             }
         }
         Some(values.render(extra))
@@ -45,6 +56,7 @@ impl RecordMap {
             | PartMap::StatedAt(..)
             | PartMap::Named(_)
             | PartMap::Unknown(_)
+            | PartMap::Unread(_)
             | PartMap::UsageByModel(..) => {}
             PartMap::Fact(name, path, _) => {
                 let fact = events
@@ -108,6 +120,8 @@ impl RecordMap {
                 });
             }
             PartMap::Parts(path, form) => put_parts(path, *form, origin, events, extra, out),
+            // The record itself writes them.
+            PartMap::Records(..) => {}
             PartMap::History(path, map) => put_history(path, map, origin, events, out),
             PartMap::Marked(path, marked) => {
                 if is_taken(extra, path) {
@@ -152,10 +166,47 @@ impl RecordMap {
             PartMap::Blocks(path, ..)
             | PartMap::Parts(path, _)
             | PartMap::List(path, _)
+            | PartMap::Records(path, _)
             | PartMap::History(path, _) => element_extra(event, origin, path).is_some(),
             _ => false,
         })
     }
+}
+
+/// Writes a list of records. The result of a call is in the record of that call.
+fn put_records(
+    path: &'static str,
+    map_of: fn(&Words<'_>, &Words<'_>) -> &'static RecordMap,
+    origin: &str,
+    events: &[Event<'_>],
+    extra: &ExtraFields<'_>,
+    out: &mut Values,
+) {
+    if !is_taken(extra, path) {
+        return;
+    }
+    let mut records: Vec<Vec<Event<'_>>> = Vec::new();
+    for event in events {
+        let Some(element) = element_extra(event, origin, path) else { continue };
+        let Some((info, _)) = event.extra.known().find(|(info, _)| info.name == origin) else { continue };
+        let inner = Event { extra: Extra::of(info, element.into_owned()), ..event.clone() };
+        let answers = |record: &&mut Vec<Event<'_>>| {
+            matches!(inner.body, Body::ToolResult { .. })
+                && matches!(record.as_slice(), [Event { body: Body::ToolCall { .. }, .. }])
+        };
+        match records.last_mut().filter(answers) {
+            Some(record) => record.push(inner),
+            None => records.push(vec![inner]),
+        }
+    }
+    let written = records.iter().filter_map(|record| {
+        let element = record.first()?.extra.get(origin)?;
+        let words = |path: &str| extra.word_at(path).map(Cow::into_owned);
+        let own_words = |path: &str| element.word_at(path).map(Cow::into_owned);
+        map_of(&words, &own_words).write(origin, record)
+    });
+    let written: Vec<String> = written.collect();
+    out.put(path, format!("[{}]", written.join(",")));
 }
 
 /// Writes a list of calls, each with the result that follows it.
