@@ -102,6 +102,14 @@ impl Machine {
         if is_done { Ok(()) } else { Err(format!("{} cannot be unpacked", agent.package).into()) }
     }
 
+    /// Where programs are found: `steno` starts some agents, which import a session with a command of their own.
+    fn path(&self) -> Result<std::ffi::OsString, Failure> {
+        let packages = ["opencode/node_modules/opencode-linux-x64", "kilo/node_modules/@kilocode/cli-linux-x64"];
+        let own = packages.map(|package| self.folder.join("npm").join(package).join("bin"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Ok(std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?)
+    }
+
     /// Ends programs that an agent left running in the network of the model.
     fn end_daemons(&self) {
         let Ok(space) = fs::read_link(format!("/proc/{}/ns/net", self.model.id())) else { return };
@@ -122,6 +130,11 @@ impl Machine {
         let home = self.folder.join("home").join(name);
         fs::create_dir_all(&home)?;
         Ok(home)
+    }
+
+    /// Writes a file into the working folder of a trial.
+    pub fn write_in_work(&self, name: &str, file: &str, text: &str) -> Result<(), Failure> {
+        Ok(fs::write(self.folder.join("work").join(name).join(file), text)?)
     }
 
     /// Asks an agent in the home folder with this name, in a new session or in an old one. Returns what it printed and the
@@ -165,6 +178,7 @@ impl Machine {
             .arg("--root")
             .arg(&home)
             .env("HOME", &home)
+            .env("PATH", self.path()?)
             .env("STENO_HOME", self.folder.join("store").join(name))
             .stdin(Stdio::null())
             .output()?;

@@ -15,10 +15,15 @@ pub struct Agent {
     pub resumes: bool,
     /// Whether it records only the sum of its calls and not their number.
     pub is_sum_only: bool,
+    /// A file in the working folder with settings for sessions of Claude Code, whose models the agent has from another provider.
+    pub settings: Option<&'static str>,
 }
 
+/// Settings of OpenCode and its fork: the provider that an imported session names.
+pub const PROVIDER: &str = r#"{"provider":{"anthropic":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://127.0.0.1:18080/v1","apiKey":"x"},"models":{"claude-sonnet-4-5":{"name":"Fake","limit":{"context":100000,"output":8000}}}}}}"#;
+
 const fn agent(tool: &'static str, name: &'static str, title: &'static str, package: &'static str) -> Agent {
-    Agent { tool, name, title, package, resumes: true, is_sum_only: false }
+    Agent { tool, name, title, package, resumes: true, is_sum_only: false, settings: None }
 }
 
 /// Claude Code, which starts the sessions that others resume.
@@ -30,8 +35,8 @@ pub const AGENTS: &[Agent] = &[
     agent("codex", "codex", "Codex", "npm @openai/codex@0.166.0"),
     agent("gemini", "gemini-cli", "Gemini CLI", "npm @google/gemini-cli@0.61.0"),
     agent("qwen", "qwen-code", "Qwen Code", "npm @qwen-code/qwen-code@0.24.4"),
-    agent("opencode", "opencode", "OpenCode", "npm opencode-ai@1.18.33"),
-    agent("kilo", "kilo", "Kilo", "npm @kilocode/cli-linux-x64@7.7.9"),
+    Agent { settings: Some("opencode.json"), ..agent("opencode", "opencode", "OpenCode", "npm opencode-ai@1.18.33") },
+    Agent { settings: Some("kilo.json"), ..agent("kilo", "kilo", "Kilo", "npm @kilocode/cli-linux-x64@7.7.9") },
     agent("pi", "pi", "pi", "npm @earendil-works/pi-coding-agent@0.87.1"),
     agent("kimi", "kimi", "Kimi CLI", "pip kimi-cli==1.51.0"),
     agent("kimicode", "kimi-code", "Kimi Code", "npm @moonshot-ai/kimi-code@2.1.0"),

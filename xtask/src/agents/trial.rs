@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::machine::{Answer, Machine};
-use super::table::{Agent, CLAUDE};
+use super::table::{Agent, CLAUDE, PROVIDER};
 use crate::Failure;
 
 /// The questions. Their words tell the scripted model what to do.
@@ -162,6 +162,9 @@ impl<'t> Trial<'t> {
                 true => Ok(()),
                 false => Err(error),
             };
+        }
+        if let Some(settings) = agent.settings {
+            machine.write_in_work(&home, settings, PROVIDER)?;
         }
         let (_, more) = machine.ask(&CLAUDE, &home, SECOND, Some(&id))?;
         answers.extend(more);

@@ -110,7 +110,8 @@ impl Folder {
         let mut found = Vec::new();
         for project in subfolders(&self.path.join(self.tables.session.table))? {
             for file in files(&project)? {
-                let text = fs::read_to_string(&file.path).ok().filter(|text| text.len() as u64 <= FILE_SIZE_MAX);
+                let is_read = file.stat.size <= FILE_SIZE_MAX;
+                let text = is_read.then(|| fs::read_to_string(&file.path).ok()).flatten();
                 let title = text.as_deref().and_then(Object::parse).zip(self.tables.session.title);
                 let title = title.and_then(|(object, key)| object.peek_str(key).map(String::from));
                 let is_known = found.iter().any(|one: &DatabaseConversation| one.name == file.name);
