@@ -57,6 +57,7 @@ pub mod pi;
 mod placeholder;
 pub mod qwen_code;
 mod record_map;
+mod session_updates;
 pub mod steno;
 pub mod swe_agent;
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
+use super::conversations::{put_conversations, put_records};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
 use super::{CallMap, EMBEDDED, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks};
@@ -23,8 +24,10 @@ impl RecordMap {
             if let Some(map) = &self.usage {
                 put_usage(map, first, extra, &mut values);
             }
+            let own = self.own_events(origin, events);
             for part in self.parts {
-                self.put_part(part, origin, events, extra, &mut values);
+                let is_list = matches!(part, PartMap::Conversations(..) | PartMap::Records(..));
+                self.put_part(part, origin, if is_list { events } else { own }, extra, &mut values);
             }
         }
         Some(values.render(extra))
@@ -95,7 +98,7 @@ impl RecordMap {
                 put_calls_with_results(path, call, result, origin, events, out);
             }
             PartMap::Blocks(path, texts, error) => {
-                put_blocks(path, origin, events, extra, out, &|event, extra, values| {
+                put_blocks(path, origin, events, extra, super::BLOCK_TEXT, out, &|event, extra, values| {
                     put_anthropic_block(texts, *error, event, extra, values);
                 });
             }
@@ -103,11 +106,13 @@ impl RecordMap {
                 // The list holds only what its table describes; other calls and thoughts have a place of their own.
                 let own: Vec<Event<'_>> =
                     events.iter().filter(|event| ElementMap::may_hold(maps, &event.body)).cloned().collect();
-                put_blocks(path, origin, &own, extra, out, &|event, extra, values| {
+                put_blocks(path, origin, &own, extra, ElementMap::texts(maps), out, &|event, extra, values| {
                     put_mapped_block(maps, event, extra, values);
                 });
             }
             PartMap::Parts(path, form) => put_parts(path, *form, origin, events, extra, out),
+            PartMap::Conversations(path, map) => put_conversations(path, map, origin, events, out),
+            PartMap::Records(path, map) => put_records(path, map, origin, events, out),
             PartMap::History(path, map) => put_history(path, map, origin, events, out),
             PartMap::Marked(path, marked) => {
                 if is_taken(extra, path) {
