@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::model::Origin;
 use crate::text::Str;
 
+pub mod acp;
 pub mod aider;
 pub(crate) mod anthropic;
 pub mod anthropic_messages;
@@ -107,6 +108,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &openai_agents::OPENAI_AGENTS,
     &anthropic_messages::ANTHROPIC_MESSAGES,
     &openai_responses::OPENAI_RESPONSES,
+    &acp::ACP,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
