@@ -59,6 +59,7 @@ mod placeholder;
 pub mod qwen_code;
 mod record_map;
 mod session_updates;
+pub mod sharegpt;
 pub mod steno;
 pub mod swe_agent;
 
@@ -109,6 +110,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &anthropic_messages::ANTHROPIC_MESSAGES,
     &openai_responses::OPENAI_RESPONSES,
     &acp::ACP,
+    &sharegpt::SHAREGPT,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
