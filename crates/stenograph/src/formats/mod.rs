@@ -53,6 +53,7 @@ pub mod opencode;
 mod opencode_rows;
 pub mod openhands;
 pub mod openhands_trajectory;
+pub mod otlp;
 pub mod peers;
 pub mod pi;
 mod placeholder;
@@ -109,6 +110,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &openai_agents::OPENAI_AGENTS,
     &anthropic_messages::ANTHROPIC_MESSAGES,
     &openai_responses::OPENAI_RESPONSES,
+    &otlp::Otlp,
     &acp::ACP,
     &sharegpt::SHAREGPT,
 ];
