@@ -175,6 +175,12 @@ pub enum Problem {
     /// A zip archive has two members of one name, or members that share bytes.
     #[error("the zip archive has members with one name or with the same bytes: it is unclear which of them counts")]
     AmbiguousMembers,
+    /// A document has two conversations of one name.
+    #[error("two conversations in it have one name: it is unclear which of them counts")]
+    AmbiguousConversations,
+    /// A document has a conversation over the size limit.
+    #[error("a conversation in it is too large")]
+    LargeConversation,
     /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
@@ -394,6 +400,8 @@ impl Error {
             Problem::DatabaseHalfWritten => "start the agent once: it completes or undoes the transaction",
             Problem::NewerDatabase { .. } => "update steno, or report the version of the agent",
             Problem::ArchiveFileDamaged => "copy the archive again when its program is done",
+            Problem::AmbiguousConversations => "give each of them an id and an epoch of its own",
+            Problem::LargeConversation => "let its program write a log with one file for each conversation",
             Problem::AmbiguousMembers => "do not trust it: list its members with unzip -l",
             Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
             Problem::Differs => "compare the two, then rename or remove one of them",
