@@ -28,7 +28,7 @@ pub enum MappedPlace {
 pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
 
 /// Makes a writer for sessions of other formats.
-pub type ForeignWriter = fn(MappedFormat, &Outline) -> Box<dyn Writer>;
+pub type MakeForeignWriter = fn(MappedFormat, &Outline) -> Box<dyn Writer>;
 
 /// A format whose records are described by tables.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub struct MappedFormat {
     /// The path of the word that names the type of a record.
     pub kind: &'static str,
     /// The writer for sessions of other formats, which passes own records on to a [`MappedWriter`].
-    pub foreign: Option<ForeignWriter>,
+    pub foreign: Option<MakeForeignWriter>,
 }
 
 impl Format for MappedFormat {
