@@ -134,6 +134,8 @@ mod status_index;
 mod tail;
 #[path = "cli/times.rs"]
 mod times;
+#[path = "cli/trajectories.rs"]
+mod trajectories;
 #[path = "cli/trim.rs"]
 mod trim;
 #[path = "cli/upgrade.rs"]

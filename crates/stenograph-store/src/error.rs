@@ -178,6 +178,12 @@ pub enum Problem {
     /// Two files state a conversation of one id.
     #[error("two files have the conversation of this id: it is unclear which of them counts")]
     AmbiguousConversation,
+    /// A document has two conversations of one name.
+    #[error("two conversations in it have one name: it is unclear which of them counts")]
+    AmbiguousConversations,
+    /// A document has a conversation over the size limit.
+    #[error("a conversation in it is too large")]
+    LargeConversation,
     /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
@@ -401,6 +407,8 @@ impl Error {
             Problem::NewerDatabase { .. } => "update steno, or report the version of the agent",
             Problem::ArchiveFileDamaged => "copy the archive again when its program is done",
             Problem::AmbiguousConversation => "compare them, and move the older one to another folder",
+            Problem::AmbiguousConversations => "give each of them an id and an epoch of its own",
+            Problem::LargeConversation => "let its program write a log with one file for each conversation",
             Problem::AmbiguousMembers => "do not trust it: list its members with unzip -l",
             Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
             Problem::Differs => "compare the two, then rename or remove one of them",

@@ -15,7 +15,7 @@ pub enum Framing {
     Lines,
     /// One JSON document with a record for each of its items.
     Items(Items),
-    /// Lines, unless the first line is a single brace that opens a document with such items.
+    /// Lines, unless the first line is a single brace that opens a document with such items, or the source is an array of them.
     LinesOrItems(Items),
 }
 
@@ -169,7 +169,7 @@ impl Framer {
         let Mode::Undecided { scan, seen } = &mut self.mode else { return None };
         // Ignore bytes over the limit, so that the result does not depend on the sizes of the chunks.
         let window = self.buffer.get(..self.size_max).unwrap_or(&self.buffer);
-        if *seen == 0 && !opens_alone(window)? {
+        if *seen == 0 && !opens_document(scan.items, window)? {
             return Some(Shape::Lines);
         }
         for byte in window.get(*seen..).unwrap_or_default() {
@@ -388,7 +388,7 @@ pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     match framing {
         Framing::Lines => true,
         Framing::Items(_) => false,
-        Framing::LinesOrItems(_) => opens_alone(head) == Some(false),
+        Framing::LinesOrItems(items) => opens_document(items, head) == Some(false),
     }
 }
 
@@ -420,6 +420,17 @@ pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     framer.feed(bytes, &mut each);
     framer.end(&mut each);
     found == 1 && others == 0
+}
+
+/// Whether a source that is lines or such a document begins like the document; `None` if it is too short to tell.
+fn opens_document(items: Items, source: &[u8]) -> Option<bool> {
+    match items {
+        Items::Array(_) | Items::Members => opens_alone(source),
+        Items::Elements => {
+            let source = after_boms(source);
+            if BOM.starts_with(source) { None } else { source.trim_ascii_start().first().map(|byte| *byte == b'[') }
+        }
+    }
 }
 
 /// Whether a source opens with a brace on a line of its own; `None` if it is too short to decide.

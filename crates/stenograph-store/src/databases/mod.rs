@@ -1,7 +1,8 @@
-//! Conversations inside SQLite databases, zip archives and folders of JSON files. A conversation is a source like a file; its path
-//! is that of the database, `#`, and its id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases and archives of
-//! agents. It never writes to one.
+//! Conversations inside SQLite databases, zip archives, JSON documents and folders of JSON files. A conversation is a source like a
+//! file; its path is that of the database, `#`, and its id: `/home/mira/opencode.db#ses_1`. Only this folder opens databases and
+//! archives of agents. It never writes to one.
 
+mod document;
 mod folder;
 mod restore;
 mod rows;
@@ -22,6 +23,7 @@ use crate::index::catalogue::{FileStamp, Gone, KnownFile, SavedDatabases};
 use crate::index::change::is_unchanged;
 use crate::output::Spool;
 use crate::tail::Warning;
+use document::Document;
 use folder::Folder;
 pub use restore::restore;
 use sqlite::Database;
@@ -30,16 +32,22 @@ use zip::Archive;
 /// The sign between the path of a database and the name of a conversation.
 const SEPARATOR: char = '#';
 
-/// The extensions of databases and archives.
-pub(crate) const EXTENSIONS: [&str; 4] = ["db", "sqlite", "sqlite3", ARCHIVE_EXTENSION];
+/// The extensions of files with conversations.
+pub(crate) const EXTENSIONS: [&str; 5] = ["db", "sqlite", "sqlite3", ARCHIVE_EXTENSION, DOCUMENT_EXTENSION];
 
 /// The extension of archives.
 const ARCHIVE_EXTENSION: &str = "eval";
 
-/// The format of the conversations in an archive with this path; `None` if it is the path of a database.
+/// The extension of documents. Most files that have it are one conversation.
+const DOCUMENT_EXTENSION: &str = "json";
+
+/// The format of the conversations in an archive or a document with this path; `None` if it is the path of a database.
 pub(crate) fn archive_format(registry: &'static Registry, container: &Path) -> Option<&'static dyn Format> {
-    let is_archive = container.extension().is_some_and(|ending| ending == ARCHIVE_EXTENSION);
-    registry.formats().find(|format| is_archive && format.info().archive.is_some())
+    let is = |extension: &str| container.extension().is_some_and(|ending| ending == extension);
+    let (is_archive, is_document) = (is(ARCHIVE_EXTENSION), is(DOCUMENT_EXTENSION));
+    registry
+        .formats()
+        .find(|format| is_archive && format.info().archive.is_some() || is_document && format.info().document.is_some())
 }
 
 /// A conversation.
@@ -61,6 +69,7 @@ enum Container {
     Folder(Folder),
     Database(Database),
     Archive(Archive),
+    Document(Document),
 }
 
 impl Container {
@@ -69,6 +78,7 @@ impl Container {
             Container::Folder(folder) => folder.conversations(),
             Container::Database(database) => database.conversations(),
             Container::Archive(archive) => Ok(archive.conversations().collect()),
+            Container::Document(document) => Ok(document.conversations().collect()),
         }
     }
 
@@ -77,6 +87,9 @@ impl Container {
             Container::Folder(folder) => folder.conversation(name),
             Container::Database(database) => database.conversation(name),
             Container::Archive(archive) => Ok(archive.conversations().find(|conversation| conversation.name == name)),
+            Container::Document(document) => {
+                Ok(document.conversations().find(|conversation| conversation.name == name))
+            }
         }
     }
 
@@ -85,6 +98,7 @@ impl Container {
             Container::Folder(folder) => folder.copy(name, to),
             Container::Database(database) => database.copy(name, to),
             Container::Archive(archive) => archive.copy(name, to),
+            Container::Document(document) => document.copy(name, to),
         }
     }
 }
@@ -102,7 +116,10 @@ fn open(path: &Path) -> Result<Option<Container>, Error> {
         false if expected.is_some() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) => {
             Err(Error::about(path, Problem::NoDatabase))
         }
-        false => Ok(None),
+        false => match document::members(path, &mut file) {
+            Some(members) => Ok(Some(Container::Document(Document::open(path, file, &members)?))),
+            None => Ok(None),
+        },
     }
 }
 
@@ -229,7 +246,8 @@ pub(crate) fn only_conversation(path: &Path, file: &mut File) -> Result<Option<P
     if let Some(conversation) = conversation_stated_by(path) {
         return Ok(Some(conversation));
     }
-    if !is_database(file) && !is_archive(file) && !folder::is_named(path) {
+    let is_container = is_database(file) || is_archive(file) || folder::is_named(path);
+    if !is_container && document::members(path, file).is_none() {
         return Ok(None);
     }
     let Some(database) = open(path)? else { return Ok(None) };
@@ -248,10 +266,18 @@ pub fn conversations(path: &Path) -> Result<Option<Vec<DatabaseConversation>>, E
     Ok(Some(found))
 }
 
-/// Whether the file at a path may be a database, or the session of a conversation in a folder. Only its name is looked at.
+/// Whether the file at a path may be a database or an archive, or the session of a conversation in a folder. Only its name is looked
+/// at.
 pub(crate) fn may_be(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
     folder::session_of(path).is_some()
-        || path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| EXTENSIONS.contains(&ending))
+        || ending.is_some_and(|ending| EXTENSIONS.contains(&ending) && ending != DOCUMENT_EXTENSION)
+}
+
+/// Whether a file that was found may be a document with conversations, and is not known as a file that is none.
+fn may_be_document(found: &FoundFile, known: &HashMap<PathBuf, KnownFile>) -> bool {
+    found.path.extension().is_some_and(|ending| ending == DOCUMENT_EXTENSION)
+        && known.get(&found.path).is_none_or(|known| known.stamp != FileStamp::from(found.stat))
 }
 
 /// The state of a database, which every change of a conversation changes: that of the file and of its write-ahead log together.
@@ -287,7 +313,7 @@ pub(crate) fn found_in(
         // The file of a row is no source of its own.
         return Ok(Some(FoundConversations { files: Vec::new(), changed: None }));
     }
-    if !may_be(&found.path) {
+    if !may_be(&found.path) && !may_be_document(found, known) {
         return Ok(None);
     }
     // All conversations have the place of their container.
@@ -335,7 +361,14 @@ pub(crate) fn found_in(
 
 /// Whether an archive has conversations that cannot be read.
 fn is_about_archive(error: &Error) -> bool {
-    matches!(error.problem, Problem::ArchiveFileDamaged | Problem::AmbiguousMembers | Problem::Bomb { .. })
+    matches!(
+        error.problem,
+        Problem::ArchiveFileDamaged
+            | Problem::AmbiguousMembers
+            | Problem::AmbiguousConversations
+            | Problem::LargeConversation
+            | Problem::Bomb { .. }
+    )
 }
 
 /// The same files, with the conversations of databases instead of the databases.

@@ -21,7 +21,7 @@ use totals::RunningTotal;
 
 use crate::Error;
 use crate::edit::fields::FolderChange;
-use crate::format::{Format, Wanted};
+use crate::format::{Format, FormatInfo, Wanted};
 use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
@@ -240,15 +240,15 @@ struct SpineOutline {
     outline: CountedOutline,
     spine: Spine,
     total: RunningTotal,
-    to: &'static str,
+    to: &'static FormatInfo,
 }
 
 impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
-        match self.spine.left_out(&self.total.marked(event)) {
+        match self.spine.left_out_of(self.to, &self.total.marked(event)) {
             // No other record has its content.
             None => self.outline.add(&event.as_original()),
-            Some(_) if event.extra.get(self.to).is_none() => {}
+            Some(_) if event.extra.get(self.to.name).is_none() => {}
             Some(_) => self.outline.add(event),
         }
     }
@@ -316,11 +316,14 @@ fn rewrite(
             Some(CarryWriter::new(from.info().name, original.map(str::to_owned), to.info().name))
         }
     };
-    let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
-    let whole = own || native;
+    let whole = own || to.info().name == crate::wire::NAME;
     if !whole && spine.leaves_out() {
-        let mut sent =
-            SpineOutline { outline: CountedOutline::new(Some(from)), spine, total: RunningTotal::default(), to: kept };
+        let mut sent = SpineOutline {
+            outline: CountedOutline::new(Some(from)),
+            spine,
+            total: RunningTotal::default(),
+            to: to.info(),
+        };
         each_chunk(source, from, Wanted::All, &mut sent, &mut |_| Ok(()))?;
         (outline, spine) = (sent.outline, sent.spine);
         spine.rewind();

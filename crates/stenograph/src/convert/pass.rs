@@ -10,7 +10,7 @@ use super::totals::RunningTotal;
 use super::{NOTES_MAX, NewSession};
 use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
-use crate::format::{Format, Wanted};
+use crate::format::{Format, FormatInfo, Wanted};
 use crate::ledger::SupersededUsage;
 use crate::loss::{LossComparison, LossReport};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
@@ -29,7 +29,7 @@ pub struct WritePass<'o> {
     total: RunningTotal,
     early: EarlyResults,
     stream: Stream,
-    to: &'static str,
+    to: &'static FormatInfo,
     carry_writer: Option<CarryWriter>,
     new: Option<&'o NewSession>,
 }
@@ -52,7 +52,7 @@ struct Target<'o> {
 impl Sink for WritePass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.early.due_before(event).iter().for_each(|result| self.write_now(result));
-        let left_out = self.spine.left_out(&self.total.marked(event));
+        let left_out = self.spine.left_out_of(self.to, &self.total.marked(event));
         let is_usage_superseded = self.usage.is_superseded(event);
         let adopted = self.new.map(|new| new.adopt(event));
         let event = adopted.as_ref().unwrap_or(event);
@@ -60,7 +60,7 @@ impl Sink for WritePass<'_> {
             return self.target.back.comparison.left_out(event, "over the size limit for records");
         }
         // A record that returns to its own format through the native one is always written.
-        if self.stream == Stream::Whole || event.extra.get(self.to).is_some() {
+        if self.stream == Stream::Whole || event.extra.get(self.to.name).is_some() {
             self.target.back.repeats |= event.restates;
             self.target.back.comparison.source(event);
             return self.write(event);
@@ -152,7 +152,7 @@ impl<'o> WritePass<'o> {
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        WritePass { writing, target, spine, usage, total, early, stream, to: name, carry_writer, new }
+        WritePass { writing, target, spine, usage, total, early, stream, to: to.info(), carry_writer, new }
     }
 
     /// Takes the next bytes of the source, before they are read.
@@ -191,7 +191,7 @@ impl WritePass<'_> {
 
     /// Writes an event; a result that precedes its call waits for the call.
     fn write(&mut self, event: &Event<'_>) {
-        let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
+        let returns = self.stream == Stream::Whole || event.extra.get(self.to.name).is_some();
         if returns || !self.early.is_early() {
             return self.write_now(event);
         }
@@ -209,7 +209,7 @@ impl WritePass<'_> {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
         // A record that returns to its own format is what the agent wrote, so it is not checked.
-        let check = if event.extra.get(self.to).is_none() { Check::Needed } else { Check::Agents };
+        let check = if event.extra.get(self.to.name).is_none() { Check::Needed } else { Check::Agents };
         self.target.expect(&pieces, check);
         let pieces = match &mut self.carry_writer {
             Some(carry_writer) => carry_writer.embed(event, pieces),

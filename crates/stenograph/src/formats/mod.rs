@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::model::Origin;
 use crate::text::Str;
 
+pub mod acp;
 pub mod aider;
 pub(crate) mod anthropic;
 pub mod anthropic_messages;
@@ -53,11 +54,14 @@ pub mod opencode_export;
 mod opencode_rows;
 pub mod openhands;
 pub mod openhands_trajectory;
+pub mod otlp;
 pub mod peers;
 pub mod pi;
 mod placeholder;
 pub mod qwen_code;
 mod record_map;
+mod session_updates;
+pub mod sharegpt;
 pub mod steno;
 pub mod swe_agent;
 
@@ -101,13 +105,16 @@ pub static FORMATS: &[&dyn Format] = &[
     &kimi_code::KIMI_CODE,
     &pi::Pi,
     &opencode::OPENCODE,
-    &opencode_export::OpencodeExport,
+    &opencode_export::OPENCODE_EXPORT,
     &kilo::KILO,
     &goose::GOOSE,
     &hermes::HERMES,
     &openai_agents::OPENAI_AGENTS,
     &anthropic_messages::ANTHROPIC_MESSAGES,
     &openai_responses::OPENAI_RESPONSES,
+    &otlp::Otlp,
+    &acp::ACP,
+    &sharegpt::SHAREGPT,
 ];
 
 /// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.

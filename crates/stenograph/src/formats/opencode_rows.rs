@@ -314,5 +314,5 @@ records!(
         (RecordField::Id, "id"),
         (RecordField::Group, "messageID"),
     ],
-    [PartMap::Records("parts", |message, part| export::part(part, message("info.role").as_deref()))]
+    [PartMap::LowerRecords("parts", |message, part| export::part(part, message("info.role").as_deref()))]
 );

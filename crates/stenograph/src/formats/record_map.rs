@@ -3,12 +3,13 @@
 //! events of another format.
 
 mod blocks;
+mod conversations;
 mod fields;
 mod format;
 mod read;
 mod write;
 
-pub use format::{MappedFormat, MappedPlace, Words};
+pub use format::{MappedFormat, MappedPlace, MappedWriter, Words};
 
 use crate::model::{Body, Content, Role};
 
@@ -180,7 +181,7 @@ pub enum PartMap {
     List(&'static str, &'static [ElementMap]),
     /// A list of objects that are records of their own, each with the table that this finds by the words of the record and those of
     /// the object. What they do not state is that of the record.
-    Records(&'static str, fn(&Words<'_>, &Words<'_>) -> &'static RecordMap),
+    LowerRecords(&'static str, fn(&Words<'_>, &Words<'_>) -> &'static RecordMap),
     /// The reason why a run ended.
     Stop(&'static str),
     /// The end of a run, which the record states by existing.
@@ -193,21 +194,53 @@ pub enum PartMap {
     UsageByModel(&'static str, UsageMap),
     /// A text in which an agent marks thinking and calls.
     Marked(&'static str, MarkedText),
+    /// A list of whole conversations of sub-agents.
+    Conversations(&'static str, &'static ConversationMap),
+    /// A list of records: the whole conversation is one record. A list with an element that is no object stays whole.
+    Records(&'static str, RecordsMap),
 }
 
-/// An element of a list that is one event: it has these words at these paths, which stay in the element, and these fields.
+/// The fields of the conversation of a sub-agent in a list. A list with an element of another form stays whole.
+#[derive(Clone, Copy, Debug)]
+pub struct ConversationMap {
+    /// The name of the sub-agent. It stays in the element.
+    pub thread: &'static str,
+    /// The fact that the element states by existing.
+    pub fact: &'static str,
+    /// The fields of that fact.
+    pub fields: &'static [(RecordField, &'static str)],
+    /// The key of the list of its records.
+    pub records: &'static str,
+    pub record: RecordsMap,
+}
+
+/// The records of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordsMap {
+    /// The path of the word that names the type of a record.
+    pub kind: &'static str,
+    /// The table of a record.
+    pub map_of: fn(MappedPlace, &Words<'_>) -> Option<&'static RecordMap>,
+}
+
+/// An element of a list that is one event, or a piece of a message: it has these words at these paths, which stay in the element, and
+/// these fields. The word `*` is any value, which is taken or not.
 #[derive(Clone, Copy, Debug)]
 pub enum ElementMap {
     Thinking(&'static [(&'static str, &'static str)], &'static str),
     Call(&'static [(&'static str, &'static str)], CallMap),
     Result(&'static [(&'static str, &'static str)], ResultMap),
+    /// A text of a message under this key. Without such a map texts have the key `text`.
+    Text(&'static [(&'static str, &'static str)], &'static str),
 }
 
 impl ElementMap {
     /// The words by which an element is recognized.
     fn words(&self) -> &'static [(&'static str, &'static str)] {
         match self {
-            ElementMap::Thinking(words, _) | ElementMap::Call(words, _) | ElementMap::Result(words, _) => words,
+            ElementMap::Thinking(words, _) | ElementMap::Text(words, _) => words,
+            ElementMap::Call(words, _) => words,
+            ElementMap::Result(words, _) => words,
         }
     }
 
@@ -222,9 +255,18 @@ impl ElementMap {
         }
     }
 
-    /// The first of these maps that fits an element. `word` is the word at a path of it.
-    fn of(maps: &'static [ElementMap], word: &dyn Fn(&str) -> Option<String>) -> Option<&'static ElementMap> {
-        maps.iter().find(|map| map.words().iter().all(|(path, value)| word(path).as_deref() == Some(value)))
+    /// The keys of texts in a list with these elements.
+    fn texts(maps: &'static [ElementMap]) -> &'static [&'static str] {
+        let key = |map: &'static ElementMap| match map {
+            ElementMap::Text(_, key) => Some(std::slice::from_ref(key)),
+            ElementMap::Thinking(..) | ElementMap::Call(..) | ElementMap::Result(..) => None,
+        };
+        maps.iter().find_map(key).unwrap_or(BLOCK_TEXT)
+    }
+
+    /// The first of these maps that fits an element. `has` tells whether this word is at a path of it.
+    fn of(maps: &'static [ElementMap], has: &dyn Fn(&str, &str) -> bool) -> Option<&'static ElementMap> {
+        maps.iter().find(|map| map.words().iter().all(|(path, word)| has(path, word)))
     }
 }
 

@@ -32,9 +32,12 @@ pub fn items(raw: &str) -> Option<Vec<&str>> {
     Scan::new(raw).elements()
 }
 
-/// The value at a path in an object. Dots separate the keys of the path.
+/// The value at a path in an object. Dots separate the keys of the path; a number selects an element of a list.
 pub(crate) fn value_at<'a>(raw: &'a str, path: &str) -> Option<&'a str> {
-    path.split('.').try_fold(raw, |raw, key| Object::parse(raw)?.peek(key))
+    path.split('.').try_fold(raw, |raw, key| match raw.starts_with('[') {
+        true => items(raw)?.get(key.parse::<usize>().ok()?).copied(),
+        false => Object::parse(raw)?.peek(key),
+    })
 }
 
 /// A string without its quotes, or a number or boolean as spelled.

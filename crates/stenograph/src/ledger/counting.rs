@@ -360,7 +360,11 @@ impl CallCounter {
     fn key_by_id(&self, kind: &str, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
             (Some(id), _) if is_global_id(id) => key(kind, &[Some(id)]),
-            (Some(id), Some(session)) => key(kind, &[Some(id), Some(session)]),
+            // Sub-agents may number their records as the main conversation does.
+            (Some(id), Some(session)) => match event.thread.as_deref() {
+                Some(thread) => key(kind, &[Some(id), Some(session), Some(thread)]),
+                None => key(kind, &[Some(id), Some(session)]),
+            },
             (Some(_), None) | (None, _) => self.key_by_content(row, event),
         }
     }

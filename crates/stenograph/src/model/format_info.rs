@@ -32,6 +32,8 @@ pub struct FormatInfo {
     pub folder: Option<RowFolder>,
     /// The members of zip archives that are its sources.
     pub archive: Option<ArchiveMembers>,
+    /// The items of JSON documents that are its sources.
+    pub document: Option<DocumentMembers>,
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
@@ -47,6 +49,8 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Its writer only writes back records that it has read: no program could check a session that was converted into it.
     pub own_only: bool,
+    /// Its sources have a place for the conversations of sub-agents beside that of the session, and its writer writes them there.
+    pub holds_subagents: bool,
     /// Its sources record a conversation with fewer details than another format of the same agent: no times, no usage.
     pub abridged: bool,
     /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
@@ -126,6 +130,19 @@ pub struct ArchiveMembers {
     pub suffix: &'static str,
 }
 
+/// The items of a JSON document that are sources.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentMembers {
+    /// Keys of which every such document has all, near its beginning.
+    pub marks: &'static [&'static str],
+    /// The key of the list of the items.
+    pub list: &'static str,
+    /// The keys of an item whose words name the conversation.
+    pub name: [&'static str; 2],
+    /// What is between both words.
+    pub between: &'static str,
+}
+
 /// A file beside a source that states the working folder of its session.
 #[derive(Clone, Copy, Debug)]
 pub struct FolderFile {
@@ -196,6 +213,7 @@ impl FormatInfo {
         database: None,
         folder: None,
         archive: None,
+        document: None,
         resume: None,
         placement: None,
         import: None,
@@ -203,6 +221,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         own_only: false,
+        holds_subagents: false,
         abridged: false,
         spelling: &[],
         record_schema: &[],

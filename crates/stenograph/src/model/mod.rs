@@ -35,8 +35,8 @@ pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
 pub use format_info::{
-    ArchiveMembers, DocumentOfRows, FolderAt, FolderFile, FormatInfo, Import, Placement, SessionIdKind, Traits,
-    UserWords,
+    ArchiveMembers, DocumentMembers, DocumentOfRows, FolderAt, FolderFile, FormatInfo, Import, Placement,
+    SessionIdKind, Traits, UserWords,
 };
 pub(crate) use ids::{is_global_id, is_lasting_id};
 pub(crate) use message_index::{Rewind, fingerprint, fingerprints, is_alone, speaker};

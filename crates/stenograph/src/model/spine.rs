@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::message_index::{MessageIndex, Rewind};
 use super::recent::Recent;
-use super::{Event, Kind, Role};
+use super::{Event, FormatInfo, Kind, Role};
 use crate::evidence::{UserMessage, nested_events};
 pub(crate) use event::{SpineEvent, key};
 
@@ -269,6 +269,14 @@ impl Spine {
     /// Why this event is not in the spine; `None` if it is. Call it for every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
         self.left_out_any(event)
+    }
+
+    /// Why a conversion to this format leaves this event out. [`Spine::left_out`] for a target that may hold sub-agents.
+    pub(crate) fn left_out_of(&mut self, target: &FormatInfo, event: &Event<'_>) -> Option<LeftOut> {
+        match self.left_out(event) {
+            Some(LeftOut::Thread) if target.holds_subagents => (self.branch() != 0).then_some(LeftOut::Branch),
+            left_out => left_out,
+        }
     }
 
     /// [`Spine::left_out`] for an event or a summary of one.

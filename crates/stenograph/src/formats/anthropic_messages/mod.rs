@@ -20,7 +20,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `anthropic-messages`.
-pub static ANTHROPIC_MESSAGES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static ANTHROPIC_MESSAGES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

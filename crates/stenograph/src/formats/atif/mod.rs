@@ -1,9 +1,12 @@
 //! ATIF, the Agent Trajectory Interchange Format of Harbor: one document per trajectory, one record per step. See `README.md`
 //! beside this file.
 
+mod step;
+mod write;
+
 use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
-    TEXT, UsageMap, Words,
+    CallMap, ConversationMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap,
+    RecordsMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
@@ -19,9 +22,17 @@ static INFO: FormatInfo = FormatInfo {
     extension: "json",
     spec: "Harbor, RFC 0001: Agent Trajectory Interchange Format, versions 1.0 to 1.8",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },
-    own_only: true,
+    holds_subagents: true,
+    record_schema: &[
+        "source=system: step_id number, message text|list",
+        "source=user: step_id number, message text|list",
+        "source=agent: step_id number, message text|list, tool_calls[].tool_call_id text, \
+         tool_calls[].function_name text, tool_calls[].arguments object, observation.results list?",
+    ],
     totals: &["final_metrics"],
     calls: CallWords {
+        job_fields: &["observation.results.subagent_trajectory_ref.0.trajectory_id"],
+        agent_kind_fields: &["observation.results.subagent_trajectory_ref.0.extra.agent_name"],
         exit_codes: &[
             ExitCodeAt::First("Exit code "),
             ExitCodeAt::Head("Process exited with code "),
@@ -48,7 +59,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `atif`.
-pub static ATIF: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "source" };
+pub static ATIF: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "source", foreign: Some(write::writer) };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {
@@ -71,15 +83,27 @@ static HEAD: RecordMap = RecordMap {
         (RecordField::Model, "agent.model_name"),
         (RecordField::Cwd, "agent.extra.cwd"),
     ],
-    parts: &[PartMap::Stated("session")],
+    parts: &[PartMap::Stated("session"), SUBAGENTS],
     ..RecordMap::NONE
 };
 
 static TAIL: RecordMap = RecordMap {
     fields: &[(RecordField::Session, "session_id")],
-    parts: &[PartMap::Stated("session_end")],
+    parts: &[PartMap::Stated("session_end"), SUBAGENTS],
     ..RecordMap::NONE
 };
+
+/// The trajectories of sub-agents, usually after the steps.
+const SUBAGENTS: PartMap = PartMap::Conversations(
+    "subagent_trajectories",
+    &ConversationMap {
+        thread: "trajectory_id",
+        fact: "subagent",
+        fields: &[(RecordField::Version, "agent.version"), (RecordField::Model, "agent.model_name")],
+        records: "steps",
+        record: RecordsMap { kind: "source", map_of },
+    },
+);
 
 const STEP: RecordMap = RecordMap {
     fields: &[
@@ -139,17 +163,26 @@ mod tests {
     use super::*;
     use crate::Session;
 
+    const DEMO: &str = include_str!("fixtures/demo.trajectory.json");
+
+    fn counted(source: &str) -> crate::model::Usage {
+        Session::from_bytes(source.as_bytes()).unwrap().usage().total()
+    }
+
     #[test]
     fn steps_are_counted_once_and_not_again_by_their_total() {
-        let demo = include_str!("fixtures/demo.trajectory.json");
-        let counted = |source: &str| Session::from_bytes(source.as_bytes()).unwrap().usage().total();
-        let usage = counted(demo);
+        // The total leaves out the sub-agent.
+        let usage = counted(DEMO);
         assert_eq!(
             (usage.input, usage.cache_write, usage.cache_read, usage.output),
-            (Some(350), Some(50), Some(2200), Some(89))
+            (Some(650), Some(50), Some(2200), Some(109))
         );
+        // The total includes the sub-agent.
+        let all = DEMO.replace("\"total_prompt_tokens\": 2600", "\"total_prompt_tokens\": 2900");
+        let all = all.replace("\"total_completion_tokens\": 89", "\"total_completion_tokens\": 109");
+        assert_eq!(counted(&all), usage);
         // Only the total counts where the steps state nothing.
-        let usage = counted(&demo.replace("\"metrics\"", "\"measured\""));
+        let usage = counted(&DEMO.replace("\"metrics\"", "\"measured\""));
         assert_eq!((usage.input, usage.cache_read, usage.output), (Some(400), Some(2200), Some(89)));
     }
 

@@ -36,7 +36,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `cline`.
-pub static CLINE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static CLINE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

@@ -39,7 +39,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `codex-exec`.
-pub static CODEX_EXEC: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static CODEX_EXEC: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let item = word("item.type").unwrap_or_default();

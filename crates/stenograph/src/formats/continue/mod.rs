@@ -33,7 +33,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `continue`.
-pub static CONTINUE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.role" };
+pub static CONTINUE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

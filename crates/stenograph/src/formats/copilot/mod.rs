@@ -65,7 +65,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `copilot`.
-pub static COPILOT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of: table::map_of, kind: "type" };
+pub static COPILOT: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of: table::map_of, kind: "type", foreign: None };
 
 fn sniff(head: &Head<'_>) -> Sniff {
     let objects = head.objects();

@@ -30,7 +30,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `droid`.
-pub static DROID: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static DROID: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("type")?.as_str(), word("message.role").as_deref()) {

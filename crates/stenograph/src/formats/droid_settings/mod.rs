@@ -29,7 +29,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `droid-settings`.
-pub static DROID_SETTINGS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static DROID_SETTINGS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(place: MappedPlace, _word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

@@ -44,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `gemini-cli`.
-pub static GEMINI_CLI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static GEMINI_CLI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

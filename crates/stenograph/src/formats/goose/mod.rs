@@ -46,7 +46,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `goose`.
-pub static GOOSE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "table" };
+pub static GOOSE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "table", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("table")?.as_str(), word("role").as_deref()) {

@@ -37,7 +37,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `gptme`.
-pub static GPTME: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static GPTME: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("role")?.as_str() {

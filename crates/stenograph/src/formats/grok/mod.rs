@@ -1,13 +1,11 @@
 //! Grok CLI: the updates of a session, one per line. See `README.md` beside this file.
 
-use super::record_map::{
-    CallMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, ResultMap, Speaks,
-    UsageMap, Words,
-};
+use super::record_map::{InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, UsageMap, Words};
+use super::session_updates;
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role, UsageWords};
+use crate::model::{CallWords, ExitCodeAt, UsageWords};
 
 const NAME: &str = "grok";
 
@@ -29,62 +27,23 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `grok`.
-pub static GROK: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "params.update.sessionUpdate" };
+pub static GROK: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: session_updates::KIND, foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
-    match word("params.update.sessionUpdate")?.as_str() {
-        "user_message_chunk" => Some(&USER),
-        "agent_message_chunk" => Some(&ANSWER),
-        "agent_thought_chunk" => Some(&THOUGHT),
-        "tool_call" => Some(&CALL),
-        "tool_call_update" => match word("params.update.status").as_deref() {
-            Some("completed" | "failed") => Some(&RESULT),
-            _ => Some(&PROGRESS),
-        },
+    session_updates::map_of(word).or_else(|| match word(session_updates::KIND)?.as_str() {
         "turn_completed" => Some(&TURN),
         "background_tasks" => Some(&TASKS),
         _ => None,
-    }
+    })
 }
 
-const UPDATE: RecordMap = RecordMap {
+static TASKS: RecordMap = RecordMap {
     fields: &[
         (RecordField::Session, "params.sessionId"),
         (RecordField::Millis, "params._meta.agentTimestampMs"),
         (RecordField::Model, "params.update._meta.modelId"),
     ],
-    parts: &[PartMap::Content("params.update.content.text", &[])],
-    ..RecordMap::NONE
-};
-
-static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..UPDATE };
-static ANSWER: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..UPDATE };
-static THOUGHT: RecordMap = RecordMap { speaks: Speaks::Thinking, ..UPDATE };
-static TASKS: RecordMap = RecordMap { parts: &[PartMap::Stated("background_tasks")], ..UPDATE };
-static PROGRESS: RecordMap = RecordMap { parts: &[PartMap::Stated("tool_call_update")], ..UPDATE };
-
-static CALL: RecordMap = RecordMap {
-    parts: &[PartMap::Call(CallMap {
-        id: "params.update.toolCallId",
-        name: "params.update.title",
-        input: InputAt::Json("params.update.rawInput"),
-    })],
-    ..UPDATE
-};
-
-static RESULT: RecordMap = RecordMap {
-    fields: &[
-        (RecordField::Session, "params.sessionId"),
-        (RecordField::Millis, "params._meta.agentTimestampMs"),
-        (RecordField::Cwd, "params.update.rawOutput.current_dir"),
-    ],
-    parts: &[PartMap::Result(ResultMap {
-        call: "params.update.toolCallId",
-        name: "",
-        content: "params.update.content",
-        texts: &["content.text"],
-        error: ErrorAt::Word("params.update.status", &["failed"], &[]),
-    })],
+    parts: &[PartMap::Stated("background_tasks")],
     ..RecordMap::NONE
 };
 

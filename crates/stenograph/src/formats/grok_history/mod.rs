@@ -29,7 +29,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `grok-history`.
-pub static GROK_HISTORY: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static GROK_HISTORY: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {

@@ -40,7 +40,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `hermes`.
-pub static HERMES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "table" };
+pub static HERMES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "table", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("table")?.as_str(), word("role").as_deref()) {

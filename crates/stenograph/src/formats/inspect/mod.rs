@@ -6,20 +6,26 @@ use super::record_map::{
 };
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
-use crate::model::{ArchiveMembers, Role};
+use crate::model::{ArchiveMembers, DocumentMembers, Role};
 
 const NAME: &str = "inspect";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: NAME,
-    title: "the samples in Inspect's logs of evaluations (.eval)",
+    title: "the samples in Inspect's logs of evaluations (.eval, .json)",
     framing: Framing::Items(Items::Array("messages")),
     extension: "json",
     archive: Some(ArchiveMembers {
         marks: &["header.json", "_journal/start.json"],
         prefix: "samples/",
         suffix: ".json",
+    }),
+    document: Some(DocumentMembers {
+        marks: &["version", "status", "eval"],
+        list: "samples",
+        name: ["id", "epoch"],
+        between: "_epoch_",
     }),
     spec: "UKGovernmentBEIS/inspect_ai, src/inspect_ai/log/_log.py, EvalSample",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },
@@ -29,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `inspect`.
-pub static INSPECT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static INSPECT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

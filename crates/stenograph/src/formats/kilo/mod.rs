@@ -23,7 +23,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `kilo`.
-pub static KILO: MappedFormat = MappedFormat { info: &INFO, sniff, map_of: opencode_rows::map_of, kind: "table" };
+pub static KILO: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of: opencode_rows::map_of, kind: "table", foreign: None };
 
 fn sniff(head: &Head<'_>) -> Sniff {
     opencode_rows::sniff(head, Some(NAME))

@@ -45,7 +45,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `kimi`.
-pub static KIMI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.type" };
+pub static KIMI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message.type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let Some(kind) = word("message.type") else {

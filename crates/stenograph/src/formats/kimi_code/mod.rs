@@ -42,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `kimi-code`.
-pub static KIMI_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static KIMI_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let kind = word("type")?;

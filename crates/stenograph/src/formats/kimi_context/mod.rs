@@ -35,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `kimi-context`.
-pub static KIMI_CONTEXT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static KIMI_CONTEXT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("role")?.as_str() {

@@ -34,7 +34,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `mini-swe-agent`.
-pub static MINI_SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static MINI_SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

@@ -28,7 +28,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `openai-agents`.
-pub static OPENAI_AGENTS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "message_data.type" };
+pub static OPENAI_AGENTS: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "message_data.type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     if word("table")? == "agent_sessions" {

@@ -22,7 +22,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `openai-responses`.
-pub static OPENAI_RESPONSES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static OPENAI_RESPONSES: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

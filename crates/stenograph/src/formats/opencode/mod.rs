@@ -21,7 +21,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `opencode`.
-pub static OPENCODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of: opencode_rows::map_of, kind: "table" };
+pub static OPENCODE: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of: opencode_rows::map_of, kind: "table", foreign: None };
 
 fn sniff(head: &Head<'_>) -> Sniff {
     opencode_rows::sniff(head, None)

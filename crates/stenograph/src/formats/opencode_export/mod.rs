@@ -5,10 +5,9 @@ mod write;
 
 use super::opencode_rows::{self, export};
 use super::record_map::{MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Words};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
+use crate::format::{Format as _, FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::model::{CallWords, ExitCodeAt, Import, Outline, SessionIdKind, SessionWords, UserWords};
-use crate::read::Reader;
 use crate::write::Writer;
 use write::ExportWriter;
 
@@ -40,29 +39,13 @@ pub(super) const fn import(command: &'static str, remove: &'static str) -> Impor
 }
 
 /// The format `opencode-export`.
-#[derive(Clone, Copy, Debug)]
-pub struct OpencodeExport;
+pub static OPENCODE_EXPORT: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "info.role", foreign: Some(writer) };
 
-const MAPPED: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "info.role" };
-
-impl Format for OpencodeExport {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn sniff(&self, head: &Head<'_>) -> Sniff {
-        sniff(head)
-    }
-
-    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
-        MAPPED.reader(want)
-    }
-
-    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        match outline.origin == NAME {
-            true => MAPPED.writer(outline),
-            false => Box::new(ExportWriter::new(outline)),
-        }
+fn writer(format: MappedFormat, outline: &Outline) -> Box<dyn Writer> {
+    match outline.origin == NAME {
+        true => MappedFormat { foreign: None, ..format }.writer(outline),
+        false => Box::new(ExportWriter::new(outline)),
     }
 }
 

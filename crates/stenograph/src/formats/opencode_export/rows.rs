@@ -134,7 +134,7 @@ fn nested(fields: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{opencode::OPENCODE, opencode_export::OpencodeExport};
+    use crate::formats::{opencode::OPENCODE, opencode_export::OPENCODE_EXPORT};
     use crate::model::Body;
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
                 .map(|event| format!("{:?} {:?} {:?}", event.body, event.id, event.group))
                 .collect()
         };
-        assert_eq!(said(&OpencodeExport, &made), said(&OPENCODE, rows.as_bytes()));
+        assert_eq!(said(&OPENCODE_EXPORT, &made), said(&OPENCODE, rows.as_bytes()));
     }
 
     #[test]

@@ -53,7 +53,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `openhands`.
-pub static OPENHANDS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "kind" };
+pub static OPENHANDS: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "kind", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     let Some(kind) = word("kind") else {

@@ -26,7 +26,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `openhands-trajectory`.
-pub static OPENHANDS_TRAJECTORY: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "action" };
+pub static OPENHANDS_TRAJECTORY: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "action", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     if place != MappedPlace::Record {

@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `qwen-code`.
-pub static QWEN_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type" };
+pub static QWEN_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {

@@ -67,8 +67,12 @@ pub fn anthropic_block<'a>(raw: &'a str, texts: &'static [&'static str], error: 
 /// An element that a table describes.
 pub fn mapped_block<'a>(raw: &'a str, maps: &'static [ElementMap]) -> Block<'a> {
     let Some(mut object) = Object::parse(raw) else { return Err(piece(raw, TEXT)) };
-    let words = |path: &str| peek_at(&object, path).and_then(|raw| word(&raw).map(Cow::into_owned));
-    let body = match ElementMap::of(maps, &words) {
+    let has = |path: &str, expected: &str| {
+        let found = peek_at(&object, path);
+        found.is_some_and(|raw| expected == "*" || word(&raw).is_some_and(|word| word == expected))
+    };
+    let body = match ElementMap::of(maps, &has) {
+        Some(ElementMap::Text(_, key)) => return Err(piece(raw, std::slice::from_ref(key))),
         Some(ElementMap::Thinking(_, path)) => {
             take_at(&mut object, path, Text::from_json).map(|text| Body::Thinking { content: Content::Text(text) })
         }
@@ -209,6 +213,7 @@ pub fn put_blocks(
     origin: &str,
     events: &[Event<'_>],
     extra: &ExtraFields<'_>,
+    texts: &[&'static str],
     out: &mut Values,
     put: &dyn Fn(&Event<'_>, &ExtraFields<'_>, &mut Values),
 ) {
@@ -239,7 +244,7 @@ pub fn put_blocks(
             | Body::Compaction { summary: Some(Content::Pieces(pieces)) }
             | Body::Failure { content: Some(Content::Pieces(pieces)), .. }
             | Body::Fact { content: Some(Content::Pieces(pieces)), .. } => {
-                blocks.extend(pieces.iter().map(|piece| piece_json(piece, BLOCK_TEXT)));
+                blocks.extend(pieces.iter().map(|piece| piece_json(piece, texts)));
             }
             Body::Message { content: Content::Text(text), .. } => blocks.push(text.to_json()),
             Body::Fact { .. }
@@ -278,8 +283,11 @@ pub fn put_anthropic_block(
 
 /// The fields of an element of a list.
 pub fn put_mapped_block(maps: &'static [ElementMap], event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Values) {
-    let words = |path: &str| extra.word_at(path).map(Cow::into_owned);
-    match (ElementMap::of(maps, &words), &event.body) {
+    let has = |path: &str, expected: &str| match expected {
+        "*" => extra.has(path),
+        _ => extra.word_at(path).is_some_and(|word| word == expected),
+    };
+    match (ElementMap::of(maps, &has), &event.body) {
         (Some(ElementMap::Thinking(_, path)), Body::Thinking { content }) => {
             put_content(path, TEXT, Some(content), extra, out);
         }

@@ -27,6 +27,9 @@ pub enum MappedPlace {
 /// Looks up the word at a path of a record.
 pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
 
+/// Makes a writer for sessions of other formats.
+pub type MakeForeignWriter = fn(MappedFormat, &Outline) -> Box<dyn Writer>;
+
 /// A format whose records are described by tables.
 #[derive(Clone, Copy, Debug)]
 pub struct MappedFormat {
@@ -37,6 +40,8 @@ pub struct MappedFormat {
     pub map_of: fn(MappedPlace, &Words<'_>) -> Option<&'static RecordMap>,
     /// The path of the word that names the type of a record.
     pub kind: &'static str,
+    /// The writer for sessions of other formats, which passes own records on to a [`MappedWriter`].
+    pub foreign: Option<MakeForeignWriter>,
 }
 
 impl Format for MappedFormat {
@@ -53,7 +58,10 @@ impl Format for MappedFormat {
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(MappedWriter::new(*self, outline))
+        match self.foreign {
+            Some(foreign) => foreign(*self, outline),
+            None => Box::new(MappedWriter::new(*self, outline)),
+        }
     }
 }
 
@@ -71,10 +79,21 @@ impl MappedFormat {
         };
         match map.read(self.info, framed, object) {
             Ok(mut events) => {
-                if let Some(reason) = unread {
-                    at.note(NoteKind::NotARecord, reason, out);
-                } else if let Some(Body::Other { name, .. }) = events.first().map(|event| &event.body) {
-                    at.note_unknown(name.as_deref(), out);
+                match unread {
+                    Some(reason) => at.note(NoteKind::NotARecord, reason, out),
+                    None => {
+                        for event in &events {
+                            if let Body::Other { name, .. } = &event.body {
+                                at.note_unknown(name.as_deref(), out);
+                            }
+                        }
+                    }
+                }
+                if let Some(path) = events.first().and_then(|first| map.unread_conversations(self.info.name, first)) {
+                    let text = format!(
+                        "the conversations of sub-agents in {path:?} have an unknown form; they are kept unparsed"
+                    );
+                    at.note(NoteKind::UnknownType, text, out);
                 }
                 at.emit(&mut events, out);
             }
@@ -170,11 +189,13 @@ impl Reader for MappedReader {
 
 /// Writes a source of a mapped format back.
 #[derive(Debug)]
-struct MappedWriter {
+pub struct MappedWriter {
     format: MappedFormat,
     /// Whether the session comes from this format.
     is_own: bool,
-    document: Option<DocumentFrame>,
+    pub document: Option<DocumentFrame>,
+    /// Whether the source consists of lines, which its first record decides.
+    has_lines: bool,
 }
 
 impl MappedWriter {
@@ -190,7 +211,13 @@ impl MappedWriter {
             }
             (None, Items::Members | Items::Elements) => place(first) == MappedPlace::Head,
         };
-        document.part == DocumentPart::Start && !opens && place(first) != MappedPlace::Tail
+        self.has_lines || document.part == DocumentPart::Start && !opens && place(first) != MappedPlace::Tail
+    }
+
+    /// A writer for records of this format in a session of any format.
+    pub fn of_records(format: MappedFormat) -> MappedWriter {
+        let outline = Outline::new(format.info.name);
+        MappedWriter::new(format, &outline)
     }
 
     /// A writer for a session.
@@ -199,7 +226,7 @@ impl MappedWriter {
             Items::Array(_) => DocumentFrame::new(items, "\n    ", "\n  "),
             Items::Members | Items::Elements => DocumentFrame::new(items, "\n  ", "\n"),
         });
-        MappedWriter { format, is_own: outline.origin == format.info.name, document }
+        MappedWriter { format, is_own: outline.origin == format.info.name, document, has_lines: false }
     }
 }
 
@@ -211,8 +238,10 @@ impl Writer for MappedWriter {
             _ => None,
         };
         let extra = first.extra.get(self.format.info.name);
-        let json = |place| extra.and_then(|extra| self.format.write(place, events, extra));
+        let format = self.format;
+        let json = |place| extra.and_then(|extra| format.write(place, events, extra));
         let is_line = self.is_line(first, extra, unread.as_deref());
+        self.has_lines |= is_line;
         let Some(document) = self.document.as_mut().filter(|_| !is_line) else {
             return unread
                 .or_else(|| json(MappedPlace::Record).map(String::into_bytes))

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::blocks::{anthropic_block, google_part, mapped_block, take_history};
+use super::conversations::{take_conversations, take_records};
 use super::fields::{peek_at, result_time, take_at, take_fields, take_usage};
 use super::{CallMap, EMBEDDED, ErrorAt, InputAt, PartMap, RecordMap, Restates, ResultMap, StopMap, UsageMap, Words};
 use crate::formats::anthropic;
@@ -24,19 +25,26 @@ pub struct TakenPart<'a> {
     pub record: Option<Box<Event<'a>>>,
     /// The model and the usage, if they are not those of the record.
     pub usage: Option<(Cow<'a, str>, Usage)>,
+    /// The whole event, if it is one of a record inside this one.
+    pub inner: Option<Box<Event<'a>>>,
 }
 
 impl<'a> TakenPart<'a> {
     pub fn of(body: Body<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: None, restates: false, record: None, usage: None }
+        TakenPart { body, element: None, restates: false, record: None, usage: None, inner: None }
     }
 
     fn nothing() -> TakenPart<'a> {
         TakenPart::of(Body::Other { name: None, bytes: None })
     }
 
+    /// An event of a record inside this one.
+    pub fn inner(event: Event<'a>) -> TakenPart<'a> {
+        TakenPart { inner: Some(Box::new(event)), ..TakenPart::of(Body::default()) }
+    }
+
     pub fn element(body: Body<'a>, path: &'static str, extra: ExtraFields<'a>) -> TakenPart<'a> {
-        TakenPart { body, element: Some((path, extra)), restates: false, record: None, usage: None }
+        TakenPart { element: Some((path, extra)), ..TakenPart::of(body) }
     }
 }
 
@@ -50,7 +58,7 @@ impl RecordMap {
     ) -> Result<Vec<Event<'a>>, Object<'a>> {
         let mut parts = Vec::new();
         for part in self.parts {
-            self.take_part(part, &mut object, &mut parts);
+            self.take_part(part, info, place, &mut object, &mut parts);
         }
         if place != RecordPlace::Line {
             // The indentation of a document is not part of its values.
@@ -70,6 +78,9 @@ impl RecordMap {
         let mut usage = self.usage.and_then(|map| take_usage(&map, &mut object));
         let mut record = object.into_extra();
         let events = parts.into_iter().enumerate().map(|(at, part)| {
+            if let Some(inner) = part.inner {
+                return *inner;
+            }
             let mut extra = if at == 0 { std::mem::take(&mut record) } else { ExtraFields::default() };
             if let Some((path, element)) = part.element {
                 place_element(&mut extra, path, element);
@@ -147,7 +158,14 @@ impl RecordMap {
         self.parts.iter().find(is_content).map(|_| self.speaks.body(Content::Pieces(Vec::new())))
     }
 
-    fn take_part<'a>(&self, part: &PartMap, object: &mut Object<'a>, parts: &mut Vec<TakenPart<'a>>) {
+    fn take_part<'a>(
+        &self,
+        part: &PartMap,
+        info: &'static FormatInfo,
+        place: RecordPlace,
+        object: &mut Object<'a>,
+        parts: &mut Vec<TakenPart<'a>>,
+    ) {
         let mut push = |body| parts.push(TakenPart::of(body));
         match part {
             PartMap::Stated(name) => push(Body::Fact { fact: Fact::from(*name), content: None }),
@@ -196,7 +214,7 @@ impl RecordMap {
                     *call = asked;
                 }
                 let element = take_at(object, own, Object::parse).map(|fields| (*own, fields.into_extra()));
-                parts.push(TakenPart { body, element, restates: false, record: None, usage: None });
+                parts.push(TakenPart { element, ..TakenPart::of(body) });
             }
             PartMap::Results(path, map) => {
                 take_list(path, object, parts, |element| Some(vec![take_result(map, element)?]));
@@ -209,7 +227,7 @@ impl RecordMap {
             }
             PartMap::Parts(path, _) => self.take_blocks(path, object, parts, &google_part),
             PartMap::List(path, maps) => self.take_blocks(path, object, parts, &|raw| mapped_block(raw, maps)),
-            PartMap::Records(path, map_of) => take_records(path, *map_of, object, parts),
+            PartMap::LowerRecords(path, map_of) => take_lower_records(path, *map_of, info, place, object, parts),
             PartMap::History(path, map) => take_history(path, map, object, parts),
             PartMap::UsageByModel(path, map) => {
                 for (model, usage) in peek_at(object, path).map(|raw| usage_by_model(&raw, map)).unwrap_or_default() {
@@ -225,6 +243,8 @@ impl RecordMap {
                     false => push(self.speaks.body(Content::Text(text))),
                 }
             }
+            PartMap::Conversations(path, map) => take_conversations(path, map, info, place, object, parts),
+            PartMap::Records(path, map) => take_records(path, map, info, place, object, parts),
             PartMap::Stop(path) => {
                 let reason = take_word(object, path);
                 let stop = |reason| Body::Stop { reason: Some(reason), success: None, content: None };
@@ -249,9 +269,11 @@ impl RecordMap {
 }
 
 /// Takes a list of records. A list with anything else stays in its record.
-fn take_records<'a>(
+fn take_lower_records<'a>(
     path: &'static str,
     map_of: fn(&Words<'_>, &Words<'_>) -> &'static RecordMap,
+    info: &'static FormatInfo,
+    place: RecordPlace,
     object: &mut Object<'a>,
     parts: &mut Vec<TakenPart<'a>>,
 ) {
@@ -263,7 +285,7 @@ fn take_records<'a>(
             word_at(&element, path).map(Cow::into_owned)
         });
         let mut inner = Vec::new();
-        map.parts.iter().for_each(|part| map.take_part(part, &mut element, &mut inner));
+        map.parts.iter().for_each(|part| map.take_part(part, info, place, &mut element, &mut inner));
         if inner.is_empty() {
             let nothing = Body::Other { name: None, bytes: None };
             inner.push(TakenPart::of(map.empty_content(&element).unwrap_or(nothing)));
@@ -499,7 +521,7 @@ pub fn elements_error(raw: &str, key: &str) -> Option<bool> {
 }
 
 /// Puts the extra fields of an element in the place of its list.
-fn place_element<'a>(extra: &mut ExtraFields<'a>, path: &'static str, element: ExtraFields<'a>) {
+pub fn place_element<'a>(extra: &mut ExtraFields<'a>, path: &'static str, element: ExtraFields<'a>) {
     let (key, held) = match path.split_once('.') {
         None => (path, Held::Object(element)),
         Some((key, below)) => {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::blocks::{put_anthropic_block, put_blocks, put_history, put_mapped_block, put_parts};
+use super::conversations::{put_conversations, put_records};
 use super::fields::{Values, is_taken, put_fields, put_usage};
 use super::read::elements_error;
 use super::{CallMap, EMBEDDED, ElementMap, ErrorAt, InputAt, PartMap, RecordMap, ResultMap, Speaks, Words};
@@ -23,17 +24,23 @@ impl RecordMap {
             if let Some(map) = &self.usage {
                 put_usage(map, first, extra, &mut values);
             }
-            let is_inner = |event: &Event<'_>| {
-                let is_list = |part: &PartMap| matches!(part, PartMap::Records(path, _) if element_extra(event, origin, path).is_some());
+            let is_lower = |event: &Event<'_>| {
+                let is_list = |part: &PartMap| matches!(part, PartMap::LowerRecords(path, _) if element_extra(event, origin, path).is_some());
                 self.parts.iter().any(is_list)
             };
-            let own: Cow<'_, [Event<'_>]> = match events.iter().any(is_inner) {
-                true => events.iter().filter(|event| !is_inner(event)).cloned().collect(),
-                false => Cow::Borrowed(events),
+            let own = self.own_events(origin, events);
+            let own: Cow<'_, [Event<'_>]> = match own.iter().any(is_lower) {
+                true => own.iter().filter(|event| !is_lower(event)).cloned().collect(),
+                false => Cow::Borrowed(own),
             };
             for part in self.parts {
                 match part {
-                    PartMap::Records(path, map_of) => put_records(path, *map_of, origin, events, extra, &mut values),
+                    PartMap::LowerRecords(path, map_of) => {
+                        put_lower_records(path, *map_of, origin, events, extra, &mut values);
+                    }
+                    PartMap::Conversations(..) | PartMap::Records(..) => {
+                        self.put_part(part, origin, events, extra, &mut values);
+                    }
                     _ => self.put_part(part, origin, &own, extra, &mut values),
                 }
             }
@@ -107,7 +114,7 @@ impl RecordMap {
                 put_calls_with_results(path, call, result, origin, events, out);
             }
             PartMap::Blocks(path, texts, error) => {
-                put_blocks(path, origin, events, extra, out, &|event, extra, values| {
+                put_blocks(path, origin, events, extra, super::BLOCK_TEXT, out, &|event, extra, values| {
                     put_anthropic_block(texts, *error, event, extra, values);
                 });
             }
@@ -115,13 +122,15 @@ impl RecordMap {
                 // The list holds only what its table describes; other calls and thoughts have a place of their own.
                 let own: Vec<Event<'_>> =
                     events.iter().filter(|event| ElementMap::may_hold(maps, &event.body)).cloned().collect();
-                put_blocks(path, origin, &own, extra, out, &|event, extra, values| {
+                put_blocks(path, origin, &own, extra, ElementMap::texts(maps), out, &|event, extra, values| {
                     put_mapped_block(maps, event, extra, values);
                 });
             }
             PartMap::Parts(path, form) => put_parts(path, *form, origin, events, extra, out),
             // The record itself writes them.
-            PartMap::Records(..) => {}
+            PartMap::LowerRecords(..) => {}
+            PartMap::Conversations(path, map) => put_conversations(path, map, origin, events, out),
+            PartMap::Records(path, map) => put_records(path, map, origin, events, out),
             PartMap::History(path, map) => put_history(path, map, origin, events, out),
             PartMap::Marked(path, marked) => {
                 if is_taken(extra, path) {
@@ -166,7 +175,7 @@ impl RecordMap {
             PartMap::Blocks(path, ..)
             | PartMap::Parts(path, _)
             | PartMap::List(path, _)
-            | PartMap::Records(path, _)
+            | PartMap::LowerRecords(path, _)
             | PartMap::History(path, _) => element_extra(event, origin, path).is_some(),
             _ => false,
         })
@@ -174,7 +183,7 @@ impl RecordMap {
 }
 
 /// Writes a list of records. The result of a call is in the record of that call.
-fn put_records(
+fn put_lower_records(
     path: &'static str,
     map_of: fn(&Words<'_>, &Words<'_>) -> &'static RecordMap,
     origin: &str,

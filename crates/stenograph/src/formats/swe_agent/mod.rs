@@ -44,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `swe-agent`.
-pub static SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role" };
+pub static SWE_AGENT: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "role", foreign: None };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

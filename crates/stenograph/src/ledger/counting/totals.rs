@@ -86,13 +86,17 @@ impl CallCounter {
     fn exclude_equal_run(&mut self) -> bool {
         let mut sum = Tokens::default();
         let mut run = None;
+        let mut costs = false;
+        let beside = self.are_subagents_beside_total();
         for row in &self.rows {
             match row.kind {
                 RowKind::Run if run.is_none() && row.time.is_none() => run = Some((row.line, row.tokens)),
                 RowKind::Run | RowKind::Difference | RowKind::Replayed => return false,
                 _ if row.time.is_none() => return false,
+                _ if beside && row.thread.is_some() => {}
                 _ => sum = sum.plus(&row.tokens),
             }
+            costs |= row.kind != RowKind::Run && row.stated_cost.is_some();
         }
         let Some((line, total)) = run else { return false };
         // A total may count what is written to a cache as input.
@@ -100,9 +104,23 @@ impl CallCounter {
         if sent(&sum) != sent(&total) || sum.output != total.output || sum.cache_read != total.cache_read {
             return false;
         }
-        self.rows.retain(|row| row.kind != RowKind::Run);
+        // The cost of the run is not in the rows if none of them states one.
+        self.rows.retain(|row| row.kind != RowKind::Run || (row.stated_cost.is_some() && !costs));
+        for run in self.rows.iter_mut().filter(|row| row.kind == RowKind::Run) {
+            (run.kind, run.tokens, run.calls) = (RowKind::Cost, Tokens::default(), 0);
+        }
         self.add_uncounted(UncountedReason::Sum, line);
         true
+    }
+
+    /// Whether the total of a run leaves out the calls of its sub-agents: all calls of the source together exceed it.
+    fn are_subagents_beside_total(&self) -> bool {
+        let is_run = |row: &&Row| row.kind == RowKind::Run;
+        let Some(total) = self.rows.iter().find(is_run).map(|run| run.tokens) else { return false };
+        let calls = self.rows.iter().filter(|row| !is_run(row));
+        let all = calls.fold(Tokens::default(), |sum, row| sum.plus(&row.tokens));
+        self.rows.iter().any(|row| row.thread.is_some())
+            && (all.all_input() > total.all_input() || all.output > total.output)
     }
 
     /// Excludes the rows of turns in a source that states the total of the whole run.
@@ -111,11 +129,13 @@ impl CallCounter {
             return;
         }
         let mut within = Vec::new();
+        let beside = self.are_subagents_beside_total();
         self.rows.retain(|row| {
-            let stays = matches!(
-                row.kind,
-                RowKind::Difference | RowKind::Replayed | RowKind::Run | RowKind::Cost | RowKind::Search
-            );
+            let stays = (beside && row.thread.is_some())
+                || matches!(
+                    row.kind,
+                    RowKind::Difference | RowKind::Replayed | RowKind::Run | RowKind::Cost | RowKind::Search
+                );
             if !stays {
                 within.push((row.line, row.tokens.output > 0));
             }
