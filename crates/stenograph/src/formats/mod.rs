@@ -57,6 +57,7 @@ pub mod pi;
 mod placeholder;
 pub mod qwen_code;
 mod record_map;
+mod record_templates;
 pub mod steno;
 pub mod swe_agent;
 

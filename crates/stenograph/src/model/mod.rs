@@ -34,7 +34,9 @@ pub use dollars::Dollars;
 pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
-pub use format_info::{ArchiveMembers, FolderAt, FolderFile, FormatInfo, Placement, SessionIdKind, Traits, UserWords};
+pub use format_info::{
+    ArchiveMembers, FolderAt, FolderFile, FormatInfo, Placement, ProjectName, SessionIdKind, Traits, UserWords,
+};
 pub(crate) use ids::{is_global_id, is_lasting_id};
 pub(crate) use message_index::{Rewind, fingerprint, fingerprints, is_alone, speaker};
 pub use note::{Note, NoteKind};

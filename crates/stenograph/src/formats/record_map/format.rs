@@ -1,5 +1,5 @@
 //! The reader and the writer of a format whose records are described by tables: JSON lines, or a document with a list of
-//! records. The writer writes back what the reader read, and nothing else.
+//! records. The writer writes back what the reader read; records of other formats need templates.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,12 @@ use super::RecordMap;
 use super::fields::peek_at;
 use crate::format::{Format, Head, Sniff, Wanted};
 use crate::formats::document::{DocumentFrame, DocumentPart, closed};
+use crate::formats::record_templates::{RecordTemplates, TemplateWriter};
 use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
 use crate::json::{Object, indent, word};
 use crate::model::{Body, Event, ExtraFields, FormatInfo, Note, NoteKind, Outline, Span};
 use crate::read::{At, JsonRecord, Reader, Sink};
-use crate::write::{Writer, WriterOutput};
+use crate::write::{OutputPiece, Writer, WriterOutput};
 
 /// The part of a source that a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,32 @@ impl Format for MappedFormat {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(MappedWriter::new(*self, outline))
+    }
+}
+
+/// A format whose records are described by tables, and which makes records of the events of other formats.
+#[derive(Clone, Copy, Debug)]
+pub struct TemplatedFormat {
+    pub records: MappedFormat,
+    pub templates: &'static RecordTemplates,
+}
+
+impl Format for TemplatedFormat {
+    fn info(&self) -> &'static FormatInfo {
+        self.records.info
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        self.records.sniff(head)
+    }
+
+    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
+        self.records.reader(want)
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        let templates = TemplateWriter::new(self.templates, outline, self.records.info.name);
+        Box::new(MappedWriter { templates: Some(templates), ..MappedWriter::new(self.records, outline) })
     }
 }
 
@@ -169,9 +196,29 @@ struct MappedWriter {
     /// Whether the session comes from this format.
     is_own: bool,
     document: Option<DocumentFrame>,
+    /// The records of other formats; `None` if this one has no place for them.
+    templates: Option<TemplateWriter>,
 }
 
 impl MappedWriter {
+    /// Writes records that templates made: lines, or items of an open document.
+    fn place_made(&mut self, mut made: WriterOutput, out: &mut WriterOutput) {
+        for piece in made.take() {
+            let OutputPiece::Record(record) = piece else { continue };
+            match self.document.as_mut().filter(|document| document.part == DocumentPart::Items) {
+                Some(document) => document.item(indent(&String::from_utf8_lossy(&record), 2), out),
+                None => out.line(record),
+            }
+        }
+    }
+
+    /// Writes the records that templates hold back.
+    fn release(&mut self, out: &mut WriterOutput) {
+        let mut made = WriterOutput::default();
+        self.templates.iter_mut().for_each(|templates| templates.release(&mut made));
+        self.place_made(made, out);
+    }
+
     /// Whether a record is a line of a format that has lines or documents: no head of a document came before it.
     fn is_line(&self, first: &Event<'_>, extra: Option<&ExtraFields<'_>>, unread: Option<&[u8]>) -> bool {
         let (Framing::LinesOrItems(items), Some(document)) = (self.format.info.framing, &self.document) else {
@@ -193,18 +240,39 @@ impl MappedWriter {
             Items::Array(_) => DocumentFrame::new(items, "\n    ", "\n  "),
             Items::Members | Items::Elements => DocumentFrame::new(items, "\n  ", "\n"),
         });
-        MappedWriter { format, is_own: outline.origin == format.info.name, document }
+        MappedWriter { format, is_own: outline.origin == format.info.name, document, templates: None }
     }
 }
 
 impl Writer for MappedWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
-        let Some(first) = events.first().filter(|_| self.is_own) else { return };
+        let Some(first) = events.first() else { return };
+        let extra = first.extra.get(self.format.info.name);
         let unread = match &first.body {
             Body::Other { bytes: Some(bytes), .. } => Some(bytes.bytes().into_owned()),
             _ => None,
         };
-        let extra = first.extra.get(self.format.info.name);
+        let returns = self.is_own || extra.is_some() && self.templates.is_some();
+        match &mut self.templates {
+            Some(templates) if extra.is_none() && unread.is_none() => {
+                let mut made = WriterOutput::default();
+                templates.record(events, &mut made);
+                return self.place_made(made, out);
+            }
+            Some(templates) if returns => {
+                let mut made = WriterOutput::default();
+                if extra.is_some() {
+                    templates.follow(events, &mut made)
+                } else {
+                    templates.release(&mut made)
+                }
+                self.place_made(made, out);
+            }
+            _ => {}
+        }
+        if !returns {
+            return;
+        }
         let json = |place| extra.and_then(|extra| self.format.write(place, events, extra));
         let is_line = self.is_line(first, extra, unread.as_deref());
         let Some(document) = self.document.as_mut().filter(|_| !is_line) else {
@@ -241,7 +309,15 @@ impl Writer for MappedWriter {
         }
     }
 
+    fn held(&self, out: &mut WriterOutput) {
+        let is_document = self.document.as_ref().is_some_and(|document| document.part != DocumentPart::Start);
+        if let Some(templates) = self.templates.as_ref().filter(|_| !is_document) {
+            templates.clone().release(out);
+        }
+    }
+
     fn finish(&mut self, out: &mut WriterOutput) {
+        self.release(out);
         if let Some(document) = self.document.as_mut().filter(|document| document.part == DocumentPart::Items) {
             document.end(out);
             out.glue(if self.format.items() == Some(Items::Elements) { "]" } else { "]\n}" });
