@@ -118,7 +118,7 @@ fn pi_resumes_a_session_of_another_agent_which_then_comes_back() {
     let written = stenograph::read::all(format, &std::fs::read(path).unwrap()).events;
     let request = requests.try_iter().last().unwrap();
     // The last answer is not in the request that it answers.
-    assert_eq!(assert_sent(&request["messages"], &written[..written.len() - 1]), 13);
+    assert_eq!(assert_sent(&request["messages"], &written[..written.len() - 1]), 9 + 3);
 
     let back = folder.run(&format!("move {path} --to claude-code --root home --json")).ends(0).json().remove(0);
     assert_eq!(back["result"], "appended", "{back:#}");
