@@ -262,9 +262,9 @@ impl Writer for MappedWriter {
             Some(templates) if returns => {
                 let mut made = WriterOutput::default();
                 if extra.is_some() {
-                    templates.follow(events, &mut made)
+                    templates.follow(events, &mut made);
                 } else {
-                    templates.release(&mut made)
+                    templates.release(&mut made);
                 }
                 self.place_made(made, out);
             }

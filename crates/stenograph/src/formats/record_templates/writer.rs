@@ -101,7 +101,7 @@ impl TemplateWriter {
         let templates = self.templates;
         match &event.body {
             Body::Message { role: Role::Assistant, content } if templates.can_say(content) => {
-                self.say(event, None, out)
+                self.say(event, None, out);
             }
             Body::Thinking { content } if templates.can_think(content) => self.say(event, None, out),
             Body::ToolCall { call, name, .. } => {
