@@ -94,6 +94,8 @@ mod real;
 mod real_cassette;
 #[path = "cli/real_move.rs"]
 mod real_move;
+#[path = "cli/real_written.rs"]
+mod real_written;
 #[path = "cli/record.rs"]
 mod record;
 #[path = "cli/record_claude_events.rs"]

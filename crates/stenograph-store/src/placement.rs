@@ -6,9 +6,11 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use stenograph::convert::Reopen as _;
 use stenograph::edit::Rewritable;
-use stenograph::format::Format;
-use stenograph::model::{Placement, SessionIdKind};
+use stenograph::format::{Format, Wanted};
+use stenograph::model::{Event, Placement, ProjectName, SessionIdKind};
+use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 use uuid::Uuid;
 
@@ -22,9 +24,15 @@ use crate::output::{NewFile, Spool};
 use crate::project::is_absolute_elsewhere;
 use crate::source_file::is_same;
 use crate::undo::{MovedFile, save_undo_of_move};
+use crate::working_folder::text_of;
+use crate::{Passes, Source};
 
-/// The longest name that an agent derives from the path of a folder. It shortens longer ones in a way of its own.
+/// The longest name that an agent derives from the path of a folder. It shortens longer ones in a way of its own, or cannot use
+/// them.
 const PROJECT_LENGTH_MAX: usize = 200;
+
+/// How many folders with names of the agent's own are looked at.
+const MARKED_FOLDERS_MAX: usize = 100_000;
 
 /// A session that is about to be put in its place.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +67,9 @@ pub enum Unplaceable {
     /// The agent shortens the path of the working folder in a way that only it knows.
     #[error("the path of the working folder has more than {PROJECT_LENGTH_MAX} characters")]
     LongFolder,
+    /// The agent gives folders names of its own, and has given none to this one.
+    #[error("the agent has not worked in {0} yet, and only the agent can name the folder of its sessions there")]
+    UnnamedFolder(String),
     /// The id of the session cannot be part of a file name.
     #[error("the session id cannot be part of a file name")]
     BadId,
@@ -101,7 +112,12 @@ impl SessionPlace {
         let root = std::path::absolute(&root).unwrap_or(root);
         let mut path = root.clone();
         for step in rest.split('/').filter(|step| !step.is_empty()) {
-            let name = filled(step, session)?;
+            let project = if step.contains("<project>") {
+                project(placement.project, &path, session.folder)?
+            } else {
+                String::new()
+            };
+            let name = filled(step, session).replace("<project>", &project);
             let mut parts = Path::new(&name).components();
             match (parts.next(), parts.next()) {
                 (Some(Component::Normal(part)), None) if part == name.as_str() => path.push(part),
@@ -120,17 +136,19 @@ impl SessionPlace {
         session: &PlacedSession<'_>,
     ) -> Result<Option<SessionPlace>, Unplaceable> {
         let Some(placement) = &format.info().placement else { return Ok(None) };
-        if !placement.path.contains("<project>") {
+        // The folder of the project is this far above the file.
+        let Some(depth) = placement.path.rsplit('/').position(|step| step.contains("<project>")) else {
             return Ok(None);
-        }
+        };
         let place = SessionPlace::of(placement, machine, session)?;
         let hints = path_hints(file);
         let is_home = hints.format.is_some_and(|own| is_same(own, format)) && hints.project.is_some();
-        let (Some(root), Some(name)) = (file.parent().and_then(Path::parent), file.file_name()) else {
-            return Ok(Some(place));
-        };
-        Ok(Some(match place.path.parent().and_then(Path::file_name) {
-            Some(folder) if is_home => SessionPlace { path: root.join(folder).join(name), root: root.to_owned() },
+        let root = file.ancestors().nth(depth + 1);
+        let within = root.and_then(|root| file.strip_prefix(root).ok()).map(|path| path.components().skip(1).collect());
+        let (Some(root), Some(within)) = (root, within) else { return Ok(Some(place)) };
+        let within: PathBuf = within;
+        Ok(Some(match place.path.ancestors().nth(depth).and_then(Path::file_name) {
+            Some(folder) if is_home => SessionPlace { path: root.join(folder).join(within), root: root.to_owned() },
             _ => place,
         }))
     }
@@ -149,11 +167,8 @@ impl SessionPlace {
     /// Moves an edited file here. Returns the path of its undo file.
     pub fn follow(&self, edit: &FileEdit, content: &mut Spool) -> Result<PathBuf, Error> {
         let (old, new) = (edit.path(), self.path.as_path());
-        let name = old.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        let is_beside = old.file_name() == new.file_name()
-            && old.parent().and_then(Path::parent) == new.parent().and_then(Path::parent);
-        let Some(folder) = name.filter(|_| is_beside) else { return self.create(content) };
-        let moved = MovedFile::Followed { folder, before: edit.before() };
+        let Some(folder) = folder_beside(old, new) else { return self.create(content) };
+        let moved = MovedFile::Followed { folder: &folder, before: edit.before() };
         let unreadable = |error| Error::at(old, Problem::Unreadable, error);
         let undo = self.write(content, &moved, &mut Disk.reader(old, 0).map_err(unreadable)?)?;
         if let Err(error) = edit.remove_file() {
@@ -190,30 +205,50 @@ impl SessionPlace {
     }
 }
 
-/// A component of a path with its placeholders filled in.
-fn filled(step: &str, session: &PlacedSession<'_>) -> Result<String, Unplaceable> {
+/// The folder of a file, if it differs from the folder of another file of that name only in one component: from there on.
+fn folder_beside(old: &Path, new: &Path) -> Option<String> {
+    let components = |path: &Path| -> Option<Vec<String>> {
+        path.parent()?.components().map(|part| part.as_os_str().to_str().map(str::to_owned)).collect()
+    };
+    let (old_parts, new_parts) = (components(old)?, components(new)?);
+    let at = old_parts.iter().zip(&new_parts).position(|(old, new)| old != new)?;
+    let is_beside = old.file_name() == new.file_name() && old_parts.get(at + 1..) == new_parts.get(at + 1..);
+    is_beside.then(|| old_parts.get(at..).map(|parts| parts.join("/")))?
+}
+
+/// A component of a path with its placeholders filled in, except that of the project.
+fn filled(step: &str, session: &PlacedSession<'_>) -> String {
     let now = &session.now.text;
     let part = |range: std::ops::Range<usize>| now.get(range).unwrap_or_default().replace(':', "-");
+    let utc = session.now.to_iso_millis().unwrap_or_default().replace([':', '.'], "-");
     let values = [
         ("<session>", session.id.to_owned()),
+        ("<id8>", session.id.chars().take(8).collect()),
         ("<year>", part(0..4)),
         ("<month>", part(5..7)),
         ("<day>", part(8..10)),
         ("<time>", part(0..19)),
+        ("<minute>", utc.chars().take(16).collect()),
+        ("<utc>", utc),
     ];
-    let name = values.iter().fold(step.to_owned(), |name, (spelled, value)| name.replace(spelled, value));
-    if !name.contains("<project>") {
-        return Ok(name);
-    }
-    let project = project_name(session.folder);
-    if project.len() > PROJECT_LENGTH_MAX {
-        return Err(Unplaceable::LongFolder);
-    }
-    Ok(name.replace("<project>", &project))
+    values.iter().fold(step.to_owned(), |name, (spelled, value)| name.replace(spelled, value))
+}
+
+/// The name of a working folder in this folder of the agent.
+fn project(naming: ProjectName, within: &Path, folder: &str) -> Result<String, Unplaceable> {
+    let name = match naming {
+        ProjectName::Nowhere => String::new(),
+        ProjectName::Hyphens => hyphens(folder),
+        ProjectName::Separators(separators) => {
+            folder.strip_prefix(['/', '\\']).unwrap_or(folder).replace(separators, "-")
+        }
+        ProjectName::Marked(mark) => return marked(within, mark, folder),
+    };
+    if name.len() > PROJECT_LENGTH_MAX { Err(Unplaceable::LongFolder) } else { Ok(name) }
 }
 
 /// The path of a folder as a name: JavaScript replaces each UTF-16 unit.
-fn project_name(folder: &str) -> String {
+fn hyphens(folder: &str) -> String {
     let unit = |char: char| match char.is_ascii_alphanumeric() {
         true => char.to_string(),
         false => "-".repeat(char.len_utf16()),
@@ -221,20 +256,64 @@ fn project_name(folder: &str) -> String {
     folder.chars().map(unit).collect()
 }
 
-/// The file of a session in the places where its agent keeps them.
+/// The name of the one folder whose mark states the working folder.
+fn marked(within: &Path, mark: &str, folder: &str) -> Result<String, Unplaceable> {
+    let entries = std::fs::read_dir(within).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .take(MARKED_FOLDERS_MAX)
+        .filter(|entry| text_of(&entry.path().join(mark)).is_some_and(|text| text.trim() == folder))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) => Ok(name),
+        _ => Err(Unplaceable::UnnamedFolder(folder.to_owned())),
+    }
+}
+
+/// The file of a session in the places where its agent keeps them: by its path, or by its first records if the paths of this
+/// format do not state the session. If several files state it, the first one has the conversation: an agent that begins another
+/// file when it resumes a session continues the first.
 pub fn find_session(places: &Places, format: &dyn Format, id: &str) -> Option<PathBuf> {
     let mut path = None;
+    let mut unstated = Vec::new();
     discover(places, &mut |found| {
         let hints = &found.hints;
         let is_own = hints.format.or(hints.like).is_some_and(|own| is_same(own, format));
         if is_own && path.is_none() {
             path = databases::named(&found.path, id);
         }
-        if is_own && hints.thread.is_none() && hints.session.as_deref() == Some(id) && path.is_none() {
-            path = Some(found.path);
+        if !is_own || hints.thread.is_some() || path.is_some() {
+            return;
+        }
+        match hints.session.as_deref() {
+            Some(session) if session == id => path = Some(found.path),
+            Some(_) => {}
+            None => unstated.push(found.path),
         }
     });
-    path
+    unstated.sort_by(|one, other| one.file_name().cmp(&other.file_name()));
+    path.or_else(|| unstated.into_iter().find(|path| states_session(path, format, id)))
+}
+
+/// Whether the first records of a file state this session, and no other before it.
+fn states_session(path: &Path, format: &dyn Format, id: &str) -> bool {
+    struct Stated(Option<String>);
+    impl Sink for Stated {
+        fn event(&mut self, event: &Event<'_>) {
+            if self.0.is_none() {
+                self.0 = event.session.as_deref().map(str::to_owned);
+            }
+        }
+    }
+    const HEAD_SIZE_MAX: u64 = 64 << 10;
+    let mut head = Vec::new();
+    let Ok(mut source) = Source::open(path, Passes::Many) else { return false };
+    if source.open().and_then(|input| input.take(HEAD_SIZE_MAX).read_to_end(&mut head)).is_err() {
+        return false;
+    }
+    let mut stated = Stated(None);
+    Reading::new(format, Wanted::All).feed(&head, &mut stated);
+    stated.0.as_deref() == Some(id)
 }
 
 /// How two versions of a session compare.
@@ -287,17 +366,27 @@ mod tests {
 
     #[test]
     fn every_agent_finds_a_session_in_its_place() {
-        let machine = Machine::rooted("/home/mira".into());
+        let home = tempfile::tempdir().unwrap();
+        let machine = Machine::rooted(home.path().to_owned());
         let mut placed = 0;
         for info in FORMATS.iter().map(|format| format.info()) {
             let Some(placement) = &info.placement else { continue };
             let (now, folder) = (now(), "/home/mira/my work/app.rs");
+            if let ProjectName::Marked(mark) = placement.project {
+                let (before, _) = placement.path.split_once("<project>").unwrap();
+                let mark = machine.resolve(before.trim_end_matches('/')).unwrap().join("app").join(mark);
+                std::fs::create_dir_all(mark.parent().unwrap()).unwrap();
+                std::fs::write(mark, folder).unwrap();
+            }
             let id = new_session_id(placement.id, &now);
             let session = PlacedSession { id: &id, folder, now: &now };
             let place = SessionPlace::of(placement, &machine, &session).unwrap();
             let hints = path_hints(&place.path);
             let found = hints.format.map(|format| format.info().name);
-            assert_eq!((found, hints.session.as_deref()), (Some(info.name), Some(id.as_str())), "{place:?}");
+            assert_eq!(found, Some(info.name), "{place:?}");
+            // A path that has only the beginning of the id states no session.
+            let stated = placement.path.contains("<session>").then_some(id.as_str());
+            assert_eq!(hints.session.as_deref().filter(|_| stated.is_some()), stated, "{place:?}");
             assert!(info.resume.is_some() && !info.own_only, "{}", info.name);
             placed += 1;
         }
@@ -329,7 +418,35 @@ mod tests {
 
     #[test]
     fn a_folder_becomes_a_name_unit_by_unit() {
-        assert_eq!(project_name("/home/a.b/\u{e9}-\u{1f600}"), "-home-a-b-----");
+        assert_eq!(hyphens("/home/a.b/\u{e9}-\u{1f600}"), "-home-a-b-----");
+        let naming = ProjectName::Separators(&['/', '\\', ':']);
+        let separators = |folder| project(naming, Path::new("/"), folder).unwrap();
+        assert_eq!(separators("/home/a.b/c d"), "home-a.b-c d");
+        assert_eq!(separators("C:\\work\\x"), "C--work-x");
+    }
+
+    #[test]
+    fn a_folder_that_the_agent_names_is_found_by_its_mark() {
+        let home = tempfile::tempdir().unwrap();
+        let name = |folder| project(ProjectName::Marked(".root"), home.path(), folder);
+        assert_eq!(name("/w"), Err(Unplaceable::UnnamedFolder("/w".to_owned())));
+        for (folder, mark) in [("w", "/w\n"), ("other", "/w/x")] {
+            std::fs::create_dir(home.path().join(folder)).unwrap();
+            std::fs::write(home.path().join(folder).join(".root"), mark).unwrap();
+        }
+        assert_eq!(name("/w").as_deref(), Ok("w"));
+        // Two folders with one mark: which one the agent takes is unknown.
+        std::fs::write(home.path().join("other/.root"), "/w").unwrap();
+        assert!(name("/w").is_err());
+    }
+
+    #[test]
+    fn a_session_follows_its_folder_at_any_depth() {
+        let beside = |old: &str, new: &str| folder_beside(Path::new(old), Path::new(new));
+        assert_eq!(beside("/a/p/s.jsonl", "/a/q/s.jsonl").as_deref(), Some("p"));
+        assert_eq!(beside("/a/p/chats/s.jsonl", "/a/q/chats/s.jsonl").as_deref(), Some("p/chats"));
+        assert_eq!(beside("/a/p/chats/s.jsonl", "/a/q/other/s.jsonl"), None);
+        assert_eq!(beside("/a/p/s.jsonl", "/a/q/t.jsonl"), None);
     }
 
     #[test]

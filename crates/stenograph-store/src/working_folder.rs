@@ -61,7 +61,8 @@ fn path_of(source: &Path, file: &FolderFile, hints: &PathHints) -> Option<PathBu
     Some(path)
 }
 
-fn text_of(path: &Path) -> Option<String> {
+/// The text of a file that states a folder.
+pub(crate) fn text_of(path: &Path) -> Option<String> {
     // Opening a named pipe would wait for somebody who writes to it.
     let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
     let mut text = String::new();

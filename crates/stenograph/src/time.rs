@@ -128,6 +128,13 @@ impl<'a> Time<'a> {
         Some(self.instant()?.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
     }
 
+    /// RFC 3339 in UTC with milliseconds, or with more digits if the time has more; empty for an invalid time.
+    pub fn to_iso_exact(&self) -> String {
+        let millis = self.to_iso_millis().unwrap_or_default();
+        let is_exact = Time::iso(millis.as_str().into()).is_some_and(|short| short == *self);
+        if is_exact { millis } else { self.to_utc().unwrap_or(millis) }
+    }
+
     /// Whole seconds since 1970.
     pub fn to_seconds(&self) -> Option<i64> {
         Some(self.instant()?.as_second())

@@ -20,7 +20,7 @@ use stenograph_store::index::SavedStatuses;
 use stenograph_store::placement::{PlacedSession, SessionPlace, Unplaceable, Versions, find_session, new_session_id};
 use stenograph_store::runs::{Look, RunsSeen, look_for_processes};
 use stenograph_store::undo::EditCommand;
-use stenograph_store::{Passes, Place, Source, Spool};
+use stenograph_store::{Passes, Place, Source, Spool, working_folder};
 
 use self::report::MoveKind;
 pub use self::report::Moved;
@@ -297,6 +297,7 @@ fn unplaceable(request: &MoveRequest<'_>, error: &Unplaceable) -> CommandError {
     let hint = match error {
         Unplaceable::NoHome => "set the home folder with --root DIR",
         Unplaceable::RelativeFolder(_) | Unplaceable::LongFolder => "name another working folder with --cwd DIR",
+        Unplaceable::UnnamedFolder(_) => "start the agent once in that folder, then move the session",
         _ => "convert it with steno convert -o FILE instead",
     };
     CommandError::new(format!("{}: {error}", request.session)).hint(hint)
@@ -340,8 +341,12 @@ fn back(
         CommandError::new(format!("{}: the embedded source does not state its session or its folder", request.session))
             .hint("restore it with steno convert -o FILE instead")
     };
-    let (Some(id), Some(cwd)) = (restored.session, restored.header.cwd) else { return Err(unknown()) };
+    let Some(id) = restored.session else { return Err(unknown()) };
     let original = find_session(&request.place.home().places(), to, &id);
+    let beside = || original.as_deref().and_then(|original| working_folder(original, to));
+    let Some(cwd) = restored.header.cwd.or_else(beside).or_else(|| source.outline.header.cwd.clone()) else {
+        return Err(unknown());
+    };
     let (from, path) = (source.input.format, original.clone().unwrap_or_default());
     let mut moved = Moved::new(request.session, from, to, MoveKind::Restored, id.clone(), path, outcome);
     moved.set_folder(Some(cwd.clone()), source.outline.session.clone());

@@ -55,14 +55,17 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
             continue;
         }
         let planned = folder.run(&format!("compact session --from {name} --keep 0 --dry-run --json"));
-        assert_eq!(planned.ends(0).json()[0]["turns"]["kept"], 0, "{name}");
+        let kept = planned.ends(0).json()[0]["turns"]["kept"].as_u64().unwrap();
         assert_eq!(folder.read("session"), original);
         folder.run(&line).ends(0).talks("to undo: steno undo session");
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
         // The last event, except records of an unknown type.
-        assert!(shown[marker + 1..].iter().all(|event| event["kind"] == "other"), "{name}");
+        let after = &shown[marker + 1..];
+        assert!(after.iter().all(|event| event["kind"] == "other"), "{name}");
+        // Such a record keeps the turn that it is in.
+        assert!(kept <= after.len() as u64, "{name}");
         folder.run("undo session").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
         assert_eq!(folder.names(), ["session"]);

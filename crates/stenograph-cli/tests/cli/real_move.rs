@@ -14,14 +14,14 @@ use crate::real::{OFFLINE, program};
 use crate::runner::Folder;
 
 /// A question, the command that the model calls, its output, and the answer. The output is not in the command.
-struct Turn {
-    question: &'static str,
-    command: &'static str,
-    output: &'static str,
-    answer: &'static str,
+pub struct Turn {
+    pub question: &'static str,
+    pub command: &'static str,
+    pub output: &'static str,
+    pub answer: &'static str,
 }
 
-const TURNS: [Turn; 3] = [
+pub const TURNS: [Turn; 3] = [
     Turn {
         question: "Which birds are there?",
         command: "echo her''ons",
@@ -38,7 +38,7 @@ const TURNS: [Turn; 3] = [
 ];
 
 /// The tokens that every answer states.
-const OUTPUT_TOKENS: u64 = 11;
+pub const OUTPUT_TOKENS: u64 = 11;
 
 /// Both programs, a home for them, and the model.
 struct Agents {
@@ -200,8 +200,8 @@ fn assert_counted(agents: &Agents) {
     assert_eq!((&total["calls"], &total["output"]), (&json!(6), &json!(6 * OUTPUT_TOKENS)), "{total:#}");
 }
 
-/// A model for both agents. Returns its address, and the requests for answers.
-fn serve() -> (String, Receiver<Value>) {
+/// A model for all agents. Returns its address, and the requests for answers.
+pub fn serve() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (found, requests) = channel();
@@ -265,16 +265,18 @@ fn messages(request: &Value) -> Vec<Value> {
     let all = request["messages"].as_array().cloned().unwrap_or_default();
     let turn = turn(&request["messages"]);
     let has_result = all.last().is_some_and(|last| last.to_string().contains("\"tool_result\""));
-    let has_tools = request["tools"].as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == "Bash"));
+    // Agents spell the name of this tool differently.
+    let tools = request["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    let shell = tools.into_iter().find(|name| name.eq_ignore_ascii_case("bash"));
     let number = all.len();
     let id = format!("msg_{number:024}");
-    let (block, delta, stop) = match has_tools && !has_result {
-        true => (
-            json!({"type": "tool_use", "id": format!("toolu_{number:024}"), "name": "Bash", "input": {}}),
+    let (block, delta, stop) = match shell.filter(|_| !has_result) {
+        Some(shell) => (
+            json!({"type": "tool_use", "id": format!("toolu_{number:024}"), "name": shell, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": json!({"command": turn.command}).to_string()}),
             "tool_use",
         ),
-        false => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": turn.answer}), "end_turn"),
+        None => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": turn.answer}), "end_turn"),
     };
     let usage = json!({"input_tokens": 100 + number, "output_tokens": OUTPUT_TOKENS});
     vec![

@@ -18,9 +18,9 @@ use crate::output::NewFile;
 pub enum MovedFile<'a> {
     /// Nowhere: the move created the file.
     Created,
-    /// In another folder beside the folder of the file, under the same name.
+    /// In another folder beside the folder of the file, or beside one above it, under the same name.
     Followed {
-        /// The name of that folder.
+        /// The name of that folder, and of the folders in it that the file is in, separated by slashes.
         folder: &'a str,
         /// The content there.
         before: &'a FileState,
@@ -66,10 +66,9 @@ pub(super) fn undo_placed(
     let outcome = match (&header.folder, &header.before) {
         (None, _) => UndoOutcome::Removed,
         (Some(folder), before) => {
-            let (Some(before), Some(path)) = (before, sibling(edit.path(), folder)) else { return damaged() };
+            let (Some(before), Some((near, path))) = (before, sibling(edit.path(), folder)) else { return damaged() };
             let place = Place::Path(path.clone());
             let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-            let near = edit.path().parent().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned();
             let files = Confined::to(files, &[near]);
             create_folder_durably(files.as_ref(), folder_of(&path)).map_err(unwritable)?;
             let mut out = NewFile::options().on(&files).create(&path, [])?;
@@ -88,10 +87,15 @@ pub(super) fn undo_placed(
     Ok(outcome)
 }
 
-/// The file of the same name in another folder beside the folder of this one. The name comes from an undo file, which anyone
-/// may have written: it must be one plain name.
-fn sibling(file: &Path, folder: &str) -> Option<PathBuf> {
-    let mut parts = Path::new(folder).components();
-    let (Some(Component::Normal(name)), None) = (parts.next(), parts.next()) else { return None };
-    Some(file.parent()?.parent()?.join(name).join(file.file_name()?))
+/// The file of the same name in another folder beside one of the folders of this one, and the folder that has both. The names
+/// come from an undo file, which anyone may have written: they must be plain names.
+fn sibling(file: &Path, folder: &str) -> Option<(PathBuf, PathBuf)> {
+    const DEPTH_MAX: usize = 8;
+    let parts: Vec<Component<'_>> = Path::new(folder).components().take(DEPTH_MAX + 1).collect();
+    let is_plain = parts.iter().all(|part| matches!(part, Component::Normal(_)));
+    if !is_plain || parts.is_empty() || parts.len() > DEPTH_MAX {
+        return None;
+    }
+    let near = file.ancestors().nth(parts.len() + 1)?;
+    Some((near.to_owned(), near.join(folder).join(file.file_name()?)))
 }

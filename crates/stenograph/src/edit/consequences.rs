@@ -55,9 +55,11 @@ fn restate(plan: &Plan, number: usize, base: usize, complete: &mut Plan) {
     match plan.changes.get(&base).and_then(|change| change.body.as_ref()) {
         // A plain text does not depend on the old content of the event.
         Some(NewBody::Content(content @ Content::Text(_))) => complete.replace_content(number, content.clone()),
-        Some(NewBody::Content(_) | NewBody::Given(_) | NewBody::Shortened(_) | NewBody::SameAs(_)) | None => {
+        Some(NewBody::Content(_) | NewBody::Given(_) | NewBody::Shortened(_) | NewBody::SameAs(_)) => {
             complete.set_body(number, NewBody::SameAs(base));
         }
+        // Only its place changes.
+        None => {}
     }
 }
 

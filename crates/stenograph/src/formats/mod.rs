@@ -60,6 +60,7 @@ pub mod pi;
 mod placeholder;
 pub mod qwen_code;
 mod record_map;
+mod record_templates;
 mod session_updates;
 pub mod sharegpt;
 pub mod steno;

@@ -1,6 +1,6 @@
 //! Tables that say where a JSON record holds the fields of its events. A format states each of its records once as a
-//! [`RecordMap`]; reading and writing back follow the same table. The tables know no format, and they make no record for the
-//! events of another format.
+//! [`RecordMap`]; reading and writing back follow the same table. The tables know no format. Records for the events of another
+//! format are made with [`RecordTemplates`](super::record_templates::RecordTemplates).
 
 mod blocks;
 mod conversations;
@@ -9,7 +9,7 @@ mod format;
 mod read;
 mod write;
 
-pub use format::{MappedFormat, MappedPlace, MappedWriter, Words};
+pub use format::{Foreign, MappedFormat, MappedPlace, MappedWriter, Words};
 
 use crate::model::{Body, Content, Role};
 

@@ -87,10 +87,13 @@ pub struct FormatInfo {
 /// Where an agent looks for a session that another program wrote, and where the records of the session name it and its folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
-    /// The path of a new session, in the syntax of [`FormatInfo::homes`], without wildcards. `<session>` is its id, `<project>`
-    /// its working folder with a hyphen in place of everything that is not an ASCII letter or digit, and `<year>`, `<month>`,
-    /// `<day>` and `<time>` (`2026-03-02T09-14-05`) are the local time at which it is placed.
+    /// The path of a new session, in the syntax of [`FormatInfo::homes`], without wildcards. `<session>` is its id, `<id8>` the
+    /// first eight characters of it, and `<project>` the name of its working folder. `<year>`, `<month>`, `<day>` and `<time>`
+    /// (`2026-03-02T09-14-05`) are the local time at which it is placed; `<utc>` (`2026-03-02T07-14-05-123Z`) and `<minute>`
+    /// (`2026-03-02T07-14`) are the time in UTC.
     pub path: &'static str,
+    /// How the agent names working folders.
+    pub project: ProjectName,
     /// The kind of id that the agent gives its sessions.
     pub id: SessionIdKind,
     /// The fields that name the working folder: `TYPE: PATH` for records of this type, or only the path. A field may be a list.
@@ -118,6 +121,20 @@ pub struct Import {
 
 /// Makes the file that an agent imports from the rows of a conversation. Returns how many of them have no place in it.
 pub type DocumentOfRows = fn(&mut dyn std::io::BufRead, &mut dyn std::io::Write) -> std::io::Result<u64>;
+
+/// How an agent names a working folder where it keeps its sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectName {
+    /// Not at all.
+    Nowhere,
+    /// By its path, with a hyphen in place of everything that is not an ASCII letter or digit.
+    Hyphens,
+    /// By its path without the first separator, with a hyphen in place of every one of these characters.
+    Separators(&'static [char]),
+    /// By a name of the agent's own, which only the agent can give. A file in each of these folders states the working folder: the
+    /// path from the folders' parent to it.
+    Marked(&'static str),
+}
 
 /// The members of a zip archive that are sources.
 #[derive(Clone, Copy, Debug)]

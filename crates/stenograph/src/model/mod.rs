@@ -35,7 +35,7 @@ pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
 pub use format_info::{
-    ArchiveMembers, DocumentMembers, DocumentOfRows, FolderAt, FolderFile, FormatInfo, Import, Placement,
+    ArchiveMembers, DocumentMembers, DocumentOfRows, FolderAt, FolderFile, FormatInfo, Import, Placement, ProjectName,
     SessionIdKind, Traits, UserWords,
 };
 pub(crate) use ids::{is_global_id, is_lasting_id};

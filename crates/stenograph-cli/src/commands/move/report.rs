@@ -138,7 +138,9 @@ impl Moved {
 
     fn shown_path(&self) -> String {
         let path = self.path.display().to_string();
-        if self.is_id_unknown() { path.replace(&self.id, NEW_ID) } else { path }
+        // The names of some agents have only the beginning of the id.
+        let beginning = self.id.get(..8).unwrap_or(&self.id);
+        if self.is_id_unknown() { path.replace(&self.id, NEW_ID).replace(beginning, NEW_ID) } else { path }
     }
 
     /// Prints the report, and the command on standard output.

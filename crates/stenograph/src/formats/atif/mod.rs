@@ -5,8 +5,8 @@ mod step;
 mod write;
 
 use super::record_map::{
-    CallMap, ConversationMap, ErrorAt, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap,
-    RecordsMap, ResultMap, Speaks, TEXT, UsageMap, Words,
+    CallMap, ConversationMap, ErrorAt, Foreign, InputAt, InputHas, MappedFormat, MappedPlace, PartMap, RecordField,
+    RecordMap, RecordsMap, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
@@ -60,7 +60,7 @@ static INFO: FormatInfo = FormatInfo {
 
 /// The format `atif`.
 pub static ATIF: MappedFormat =
-    MappedFormat { info: &INFO, sniff, map_of, kind: "source", foreign: Some(write::writer) };
+    MappedFormat { info: &INFO, sniff, map_of, kind: "source", foreign: Some(Foreign::Writer(write::writer)) };
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

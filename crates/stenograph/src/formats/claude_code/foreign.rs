@@ -13,7 +13,6 @@ use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Role, is_uuid};
 use crate::synthesizer::Synthesizer;
 use crate::text::{Text, quote};
-use crate::time::Time;
 use crate::write::Ownership;
 use crate::write::WriterOutput;
 
@@ -216,7 +215,7 @@ impl ForeignWriter {
 
     fn tail(&mut self, event: &Event<'_>, uuid: &str, draft: &mut Draft<'static>) {
         draft.set_str("uuid", uuid);
-        draft.set_str("timestamp", &timestamp(&self.synthesizer.time(event)));
+        draft.set_str("timestamp", &self.synthesizer.time(event).to_iso_exact());
     }
 
     /// Writes a record that ends the response before it.
@@ -257,7 +256,7 @@ impl ForeignWriter {
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
-        let time = timestamp(&self.synthesizer.time(event));
+        let time = self.synthesizer.time(event).to_iso_exact();
         let model =
             event.model.as_deref().map(str::to_owned).or_else(|| self.synthesizer.outline().first_model.clone());
         let mut message = Draft::new();
@@ -357,11 +356,4 @@ fn thread_key(event: &Event<'_>) -> u64 {
 /// The content of an answer, which is always a list of blocks.
 fn one_text(text: &Text<'_>) -> String {
     format!("[{{\"type\":\"text\",\"text\":{}}}]", text.to_json())
-}
-
-/// RFC 3339 in UTC with milliseconds, or with more digits if the time has more.
-fn timestamp(time: &Time<'_>) -> String {
-    let millis = time.to_iso_millis().unwrap_or_default();
-    let exact = crate::time::Time::iso(millis.as_str().into()).is_some_and(|short| short == *time);
-    if exact { millis } else { time.instant().map_or(millis, |instant| instant.to_string()) }
 }

@@ -11,7 +11,7 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
-use crate::model::{Outline, Placement, SessionIdKind, UserWords};
+use crate::model::{Outline, Placement, ProjectName, SessionIdKind, UserWords};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
@@ -42,6 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     resume: Some("claude --resume {session}"),
     placement: Some(Placement {
         path: "{CLAUDE_CONFIG_DIR|~/.claude}/projects/<project>/<session>.jsonl",
+        project: ProjectName::Hyphens,
         id: SessionIdKind::RandomUuid,
         folders: &["cwd", "attachment: attachment.snapshot.workingDirectory"],
         sessions: &["sessionId"],

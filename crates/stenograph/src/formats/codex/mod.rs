@@ -11,7 +11,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{Outline, Placement, SessionIdKind, UserWords};
+use crate::model::{Outline, Placement, ProjectName, SessionIdKind, UserWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -47,6 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     resume: Some("codex resume {session}"),
     placement: Some(Placement {
         path: "{CODEX_HOME|~/.codex}/sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl",
+        project: ProjectName::Nowhere,
         id: SessionIdKind::TimedUuid,
         folders: &[
             "session_meta: payload.cwd",

@@ -2,11 +2,14 @@
 
 mod table;
 
-use super::record_map::MappedFormat;
+use super::record_map::{Foreign, MappedFormat};
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, JudgementPaths, ReportPaths, UsageWords, UserWords, Verdict};
+use crate::model::{
+    CallWords, ExitCodeAt, JudgementPaths, Placement, ProjectName, ReportPaths, SessionIdKind, UsageWords, UserWords,
+    Verdict,
+};
 
 static INFO: FormatInfo = FormatInfo {
     name: "copilot",
@@ -20,8 +23,28 @@ static INFO: FormatInfo = FormatInfo {
     ],
     resume: Some("copilot --resume {session}"),
     spec: "github/copilot-sdk, session-events; what release 1.0.102 writes",
-    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
-    own_only: true,
+    placement: Some(Placement {
+        path: "{COPILOT_HOME|~/.copilot}/session-state/<session>/events.jsonl",
+        project: ProjectName::Nowhere,
+        id: SessionIdKind::RandomUuid,
+        folders: &[
+            "session.start: data.context.cwd",
+            "session.resume: data.context.cwd",
+            "session.context_changed: data.cwd",
+        ],
+        sessions: &["session.start: data.sessionId"],
+        forks: &[],
+    }),
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
+    record_schema: &[
+        "*: type text, id text, timestamp text, parentId text|null, data object",
+        "type=session.start: data.sessionId text, data.version number, data.producer text, data.copilotVersion text, \
+         data.startTime text",
+        "type=user.message: data.content text",
+        "type=assistant.message: data.messageId text, data.content text, data.toolRequests[].toolCallId text, \
+         data.toolRequests[].name text",
+        "type=tool.execution_complete: data.toolCallId text, data.success flag",
+    ],
     spelling: &["type", "parentId", "data.role", "data.toolRequests.type"],
     restated: &["data.transformedContent"],
     user: UserWords { flags: &["data.isAutopilotContinuation"], ..UserWords::NONE },
@@ -65,8 +88,13 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `copilot`.
-pub static COPILOT: MappedFormat =
-    MappedFormat { info: &INFO, sniff, map_of: table::map_of, kind: "type", foreign: None };
+pub static COPILOT: MappedFormat = MappedFormat {
+    info: &INFO,
+    sniff,
+    map_of: table::map_of,
+    kind: "type",
+    foreign: Some(Foreign::Templates(&table::TEMPLATES)),
+};
 
 fn sniff(head: &Head<'_>) -> Sniff {
     let objects = head.objects();

@@ -4,6 +4,7 @@ use crate::formats::record_map::{
     CallMap, ErrorAt, InputAt, InputHas, MappedPlace, PartMap, RecordField, RecordMap, Restates, ResultMap, Speaks,
     StopMap, TEXT, UsageMap, Words,
 };
+use crate::formats::record_templates::{RecordIds, RecordTemplates};
 use crate::model::Role;
 
 pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
@@ -21,6 +22,31 @@ pub(super) fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static R
     let fact = || FACTS.contains(&name.as_str()).then_some(&FACT);
     special.or_else(named).or_else(fact).or(Some(&UNKNOWN))
 }
+
+/// Copilot rebuilds the messages of the model from these records. What it shows to the user needs no more.
+pub(super) static TEMPLATES: RecordTemplates = RecordTemplates {
+    header: r#"{"type":"session.start","data":{"sessionId":"<session>","version":1,"producer":"steno",
+        "copilotVersion":"<version|unknown>","startTime":"<time>","context":{"cwd":"<cwd|/>","branch":"<branch|>"}},
+        "id":"<id>","timestamp":"<time>","parentId":null}"#,
+    user: r#"{"type":"user.message","data":{"content":"<text>"},"id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    answer: r#"{"type":"assistant.message","data":{"messageId":"<id>","model":"<model|>","content":"<text|\"\">",
+        "toolRequests":"<calls|[]>","reasoningText":"<thought|>","apiCallId":"<group|>"},
+        "id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    usage: r#"{"type":"session.usage_record","data":{"usage":{"model":"<model|unknown>","inputTokens":"<all input|0>",
+        "outputTokens":"<output|0>","cacheReadTokens":"<cache read|0>","cacheWriteTokens":"<cache write|0>",
+        "reasoningTokens":"<reasoning|0>","apiCallId":"<group|>"}},"id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    result: r#"{"type":"tool.execution_complete","data":{"toolCallId":"<call>","success":"<success|true>",
+        "result":{"content":"<result>"},"error":{"message":"<failure>"}},
+        "id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    compaction: r#"{"type":"session.compaction_complete","data":{"success":true,"summaryContent":"<text>"},
+        "id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    failure: r#"{"type":"session.error","data":{"errorType":"<name|error>","message":"<text>"},
+        "id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    title: r#"{"type":"session.title_changed","data":{"title":"<text>"},"id":"<id>","timestamp":"<time>","parentId":"<parent|null>"}"#,
+    call: r#"{"toolCallId":"<call>","name":"<name>","arguments":"<arguments>","type":"function"}"#,
+    ids: RecordIds::Uuids,
+    ..RecordTemplates::NONE
+};
 
 /// Whether a session has events of this kind.
 pub(super) fn is_known(name: &str) -> bool {

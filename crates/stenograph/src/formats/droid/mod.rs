@@ -1,12 +1,13 @@
 //! Factory droid: the records of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    ErrorAt, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Speaks, StopMap, TEXT, Words,
+    ErrorAt, Foreign, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Speaks, StopMap, TEXT, Words,
 };
+use super::record_templates::RecordTemplates;
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role, UserWords};
+use crate::model::{CallWords, ExitCodeAt, Placement, ProjectName, Role, SessionIdKind, UserWords};
 
 const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
 
@@ -19,8 +20,21 @@ static INFO: FormatInfo = FormatInfo {
     homes: &["~/.factory/sessions/<project>/<session>.jsonl", "~/.factory/sessions/<session>.jsonl"],
     resume: Some("droid --resume {session}"),
     spec: "what release 0.225 writes",
-    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
-    own_only: true,
+    placement: Some(Placement {
+        path: "~/.factory/sessions/-<project>/<session>.jsonl",
+        project: ProjectName::Separators(&['/']),
+        id: SessionIdKind::RandomUuid,
+        folders: &["session_start: cwd"],
+        sessions: &["session_start: id"],
+        forks: &["session_start: parent"],
+    }),
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
+    record_schema: &[
+        "type=session_start: id text, title text, owner text, version number, cwd text",
+        "type=compaction_state: id text, timestamp text, summaryText text, summaryKind text",
+        "type=message: id text, parentId text?, timestamp text, message.role text, message.content list, \
+         message.content[].type text",
+    ],
     spelling: &["parentId"],
     restated: &["message.chatCompletionReasoningContent"],
     injected: &[REMINDER],
@@ -30,7 +44,28 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `droid`.
-pub static DROID: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
+pub static DROID: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: Some(Foreign::Templates(&TEMPLATES)) };
+
+/// Droid shows the model the records from the last one back to the first. It takes only the record after an answer for its results,
+/// and makes call ids of its own of those in the file.
+static TEMPLATES: RecordTemplates = RecordTemplates {
+    header: r#"{"type":"session_start","id":"<session>","title":"<title|\"\">","owner":"unknown","version":2,"cwd":"<cwd|/>"}"#,
+    user: r#"{"type":"message","id":"<id>","parentId":"<parent>","timestamp":"<time>","message":{"role":"user",
+        "content":"<content>"}}"#,
+    answer: r#"{"type":"message","id":"<id>","parentId":"<parent>","timestamp":"<time>","message":{"role":"assistant",
+        "content":"<content>","modelId":"<model|unknown>","openaiMessageId":"<group|>"}}"#,
+    results: r#"{"type":"message","id":"<id>","parentId":"<parent>","timestamp":"<time>","message":{"role":"user",
+        "content":"<results>"}}"#,
+    result: r#"{"type":"tool_result","tool_use_id":"<call>","is_error":"<error|false>","content":"<result text>"}"#,
+    compaction: r#"{"type":"compaction_state","id":"<id>","timestamp":"<time>","summaryText":"<text>","summaryTokens":0,
+        "summaryKind":"llm_summary","anchorMessage":{"id":"<last>"},"removedCount":0}"#,
+    text: r#"{"type":"text","text":"<text>"}"#,
+    picture: r#"{"type":"image","source":{"type":"base64","media_type":"<media>","data":"<data>"}}"#,
+    thought: r#"{"type":"thinking","signature":"","thinking":"<text>"}"#,
+    call: r#"{"type":"tool_use","id":"<call>","name":"<name>","input":"<arguments>"}"#,
+    ..RecordTemplates::NONE
+};
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match (word("type")?.as_str(), word("message.role").as_deref()) {
@@ -39,6 +74,7 @@ fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
         ("message", Some("assistant")) => Some(&ASSISTANT),
         ("agent_turn_outcome", _) => Some(&OUTCOME),
         ("todo_state", _) => Some(&TODO),
+        ("compaction_state", _) => Some(&COMPACTION),
         _ => Some(&UNKNOWN),
     }
 }
@@ -73,6 +109,7 @@ const MESSAGE: RecordMap = RecordMap {
 
 static USER: RecordMap = RecordMap { speaks: Speaks::As(Role::User), ..MESSAGE };
 static ASSISTANT: RecordMap = RecordMap { speaks: Speaks::As(Role::Assistant), ..MESSAGE };
+static COMPACTION: RecordMap = RecordMap { parts: &[PartMap::Compacted("summaryText")], ..RECORD };
 static TODO: RecordMap = RecordMap { parts: &[PartMap::Named("type")], ..RECORD };
 static UNKNOWN: RecordMap = RecordMap { parts: &[PartMap::Unknown("type")], ..RECORD };
 

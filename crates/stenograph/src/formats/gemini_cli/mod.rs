@@ -1,13 +1,16 @@
 //! Gemini CLI: the sessions of both generations, one document or JSON lines. See `README.md` beside this file.
 
 use super::record_map::{
-    CallMap, ErrorAt, HistoryMap, InputAt, InputHas, MappedFormat, MappedPlace, OutputHas, PartMap, PartsForm,
+    CallMap, ErrorAt, Foreign, HistoryMap, InputAt, InputHas, MappedFormat, MappedPlace, OutputHas, PartMap, PartsForm,
     RecordField, RecordMap, Restates, ResultMap, Speaks, TEXT, UsageMap, Words,
 };
+use super::record_templates::RecordTemplates;
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, FolderAt, FolderFile, Role, UsageWords, Verdict};
+use crate::model::{
+    CallWords, ExitCodeAt, FolderAt, FolderFile, Placement, ProjectName, Role, SessionIdKind, UsageWords, Verdict,
+};
 
 const NAME: &str = "gemini-cli";
 
@@ -25,8 +28,22 @@ static INFO: FormatInfo = FormatInfo {
     folder_files: &[FolderFile { path: "../.project_root", folder: FolderAt::Text }],
     resume: Some("gemini --resume {session}"),
     spec: "google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts",
-    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
-    own_only: true,
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
+    placement: Some(Placement {
+        path: "{GEMINI_CLI_HOME|~}/.gemini/tmp/<project>/chats/session-<minute>-<id8>.jsonl",
+        project: ProjectName::Marked(".project_root"),
+        id: SessionIdKind::RandomUuid,
+        folders: &[],
+        sessions: &["sessionId", "$set.sessionId"],
+        forks: &[],
+    }),
+    record_schema: &[
+        "type=user: id text, timestamp text, content list, content[].text text?",
+        "type=gemini: id text, timestamp text, content text|list, toolCalls[].id text, toolCalls[].name text, \
+         toolCalls[].args object, toolCalls[].status text",
+        "type=error: id text, timestamp text, content text",
+        "kind=main: sessionId text, projectHash text, startTime text, lastUpdated text",
+    ],
     restated: &["displayContent", "toolCalls.resultDisplay"],
     changing_lines: &["Process Group PGID: "],
     calls: CallWords {
@@ -44,7 +61,32 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `gemini-cli`.
-pub static GEMINI_CLI: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
+pub static GEMINI_CLI: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: Some(Foreign::Templates(&TEMPLATES)) };
+
+/// Gemini CLI shows the model the answers with their calls and results; messages of the user with results would repeat them. It
+/// leaves out messages of the user that begin with `/` or `?`.
+static TEMPLATES: RecordTemplates = RecordTemplates {
+    header: r#"{"sessionId":"<session>","projectHash":"<cwd digest>","startTime":"<time>","lastUpdated":"<time>","kind":"main",
+        "summary":"<title>"}"#,
+    user: r#"{"id":"<id>","timestamp":"<time>","type":"user","content":"<content>"}"#,
+    answer: r#"{"id":"<id>","timestamp":"<time>","type":"gemini","content":"<text|\"\">","thoughts":"<thoughts>",
+        "tokens":{"input":"<all input>","output":"<visible output|0>","cached":"<cache read|0>","thoughts":"<reasoning|0>",
+        "tool":0,"total":"<total|0>"},"model":"<model|unknown>"}"#,
+    answer_with_calls: r#"{"id":"<id>","timestamp":"<time>","type":"gemini","content":"<text|\"\">","thoughts":"<thoughts>",
+        "tokens":{"input":"<all input>","output":"<visible output|0>","cached":"<cache read|0>","thoughts":"<reasoning|0>",
+        "tool":0,"total":"<total|0>"},"model":"<model|unknown>","toolCalls":"<calls>"}"#,
+    compaction: r#"{"$set":{"messages":[{"id":"<id>","timestamp":"<time>","type":"user","content":[{"text":"<text>"}]}],
+        "lastUpdated":"<time>"}}"#,
+    failure: r#"{"id":"<id>","timestamp":"<time>","type":"error","content":"<text>"}"#,
+    text: r#"{"text":"<text>"}"#,
+    picture: r#"{"inlineData":{"mimeType":"<media>","data":"<data>"}}"#,
+    thought: r#"{"subject":"","description":"<text>"}"#,
+    call: r#"{"id":"<call>","name":"<name>","args":"<arguments>","result":[{"functionResponse":{"id":"<call|>",
+        "name":"<name|>","response":{"output":"<result>","error":"<failure>"}}}],"status":"<error?error:success>",
+        "timestamp":"<time>"}"#,
+    ..RecordTemplates::NONE
+};
 
 fn map_of(place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match place {

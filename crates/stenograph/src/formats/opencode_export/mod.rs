@@ -4,7 +4,7 @@ mod rows;
 mod write;
 
 use super::opencode_rows::{self, export};
-use super::record_map::{MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Words};
+use super::record_map::{Foreign, MappedFormat, MappedPlace, PartMap, RecordField, RecordMap, Words};
 use crate::format::{Format as _, FormatInfo, Head, Sniff, Traits};
 use crate::frame::{Framing, Items};
 use crate::model::{CallWords, ExitCodeAt, Import, Outline, SessionIdKind, SessionWords, UserWords};
@@ -40,7 +40,7 @@ pub(super) const fn import(command: &'static str, remove: &'static str) -> Impor
 
 /// The format `opencode-export`.
 pub static OPENCODE_EXPORT: MappedFormat =
-    MappedFormat { info: &INFO, sniff, map_of, kind: "info.role", foreign: Some(writer) };
+    MappedFormat { info: &INFO, sniff, map_of, kind: "info.role", foreign: Some(Foreign::Writer(writer)) };
 
 fn writer(format: MappedFormat, outline: &Outline) -> Box<dyn Writer> {
     match outline.origin == NAME {

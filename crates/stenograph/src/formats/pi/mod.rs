@@ -7,7 +7,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Outline, UsageWords};
+use crate::model::{CallWords, ExitCodeAt, Outline, Placement, ProjectName, SessionIdKind, UsageWords};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
@@ -25,10 +25,28 @@ static INFO: FormatInfo = FormatInfo {
     extension: "jsonl",
     homes: &["{PI_CODING_AGENT_DIR|~/.pi/agent}/sessions/<project>/*_<session>.jsonl"],
     resume: Some("pi --session {session}"),
+    placement: Some(Placement {
+        path: "{PI_CODING_AGENT_DIR|~/.pi/agent}/sessions/--<project>--/<utc>_<session>.jsonl",
+        project: ProjectName::Separators(&['/', '\\', ':']),
+        id: SessionIdKind::TimedUuid,
+        folders: &["session: cwd"],
+        sessions: &["session: id"],
+        forks: &[],
+    }),
     spec: "pi, docs/session.md, and what releases 0.12 to 0.87 write",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
-    own_only: true,
     spelling: &["type", "parentId", "message.role", "message.content.type"],
+    record_schema: &[
+        "type=session: version number, id text, timestamp text, cwd text",
+        "type=message: id text, parentId text|null, timestamp text, message.role text, message.content text|list, \
+         message.content[].type text?, message.timestamp number?",
+        "type=message & message.role=assistant: message.content list, message.api text, message.provider text, \
+         message.model text, message.stopReason text, message.usage.input number, message.usage.output number, \
+         message.usage.cacheRead number, message.usage.cacheWrite number, message.usage.cost.total number",
+        "type=message & message.role=toolResult: message.toolCallId text, message.toolName text, message.content list, \
+         message.isError flag",
+        "type=compaction: id text, parentId text|null, timestamp text, summary text, firstKeptEntryId text",
+    ],
     calls: CallWords {
         exit_codes: &[ExitCodeAt::Last("Command exited with code ")],
         interruption_prefixes: &["Operation aborted", "Command aborted"],

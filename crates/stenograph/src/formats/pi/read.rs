@@ -173,6 +173,12 @@ fn result<'a>(message: &mut Object<'a>) -> Body<'a> {
 
 fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
     let mut stated = message.open("usage")?;
+    // An answer that failed has zeros, and so has one that another program wrote without knowing its tokens.
+    let counts_none = |key: &&str| matches!(stated.peek(key), None | Some("0"));
+    if COUNTERS.iter().all(counts_none) {
+        message.close("usage", stated);
+        return None;
+    }
     let mut usage = stated.take_usage(COUNTERS);
     if !usage.is_empty()
         && let Some(mut cost) = stated.open("cost")

@@ -1,25 +1,56 @@
-//! Writes pi's entries back as they were. Records of other formats have no place here.
+//! Writes pi's entries. An entry that came from pi returns as it was; the others are made with [`TEMPLATES`].
 
 use super::NAME;
 use super::blocks::{block_of, content_value, piece_block};
 use super::read::COUNTERS;
 use crate::formats::anthropic::below;
+use crate::formats::record_templates::{RecordTemplates, TemplateWriter};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, StopReason, Usage};
 use crate::time::Time;
 use crate::write::{Writer, WriterOutput};
+
+/// pi shows the model every entry from the last one back to the first, and converts an answer of another service to its own. It
+/// requires all counters of every answer.
+static TEMPLATES: RecordTemplates = RecordTemplates {
+    header: r#"{"type":"session","version":3,"id":"<session>","timestamp":"<time>","cwd":"<cwd|/>"}"#,
+    user: r#"{"type":"message","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","message":{"role":"user",
+        "content":"<content>","timestamp":"<millis>"}}"#,
+    answer: r#"{"type":"message","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","message":{"role":"assistant",
+        "content":"<content>","api":"unknown","provider":"unknown","model":"<model|unknown>","usage":{"input":"<input|0>",
+        "output":"<output|0>","cacheRead":"<cache read|0>","cacheWrite":"<cache write|0>","reasoning":"<reasoning|>",
+        "totalTokens":"<total|0>","cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":"<cost|0>"}},
+        "stopReason":"<stop>","timestamp":"<millis>","responseId":"<group>"}}"#,
+    result: r#"{"type":"message","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","message":{"role":"toolResult",
+        "toolCallId":"<call>","toolName":"<name|unknown>","content":"<result content>","isError":"<error|false>",
+        "timestamp":"<millis>"}}"#,
+    compaction: r#"{"type":"compaction","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","summary":"<text>",
+        "firstKeptEntryId":"<id>","tokensBefore":0}"#,
+    failure: r#"{"type":"message","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","message":{"role":"assistant",
+        "content":[],"api":"unknown","provider":"unknown","model":"<model|unknown>","usage":{"input":0,"output":0,
+        "cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},
+        "stopReason":"error","errorMessage":"<text>","timestamp":"<millis>"}}"#,
+    title: r#"{"type":"session_info","id":"<id>","parentId":"<parent|null>","timestamp":"<time>","name":"<text>"}"#,
+    text: r#"{"type":"text","text":"<text>"}"#,
+    picture: r#"{"type":"image","data":"<data>","mimeType":"<media>"}"#,
+    thought: r#"{"type":"thinking","thinking":"<text>"}"#,
+    call: r#"{"type":"toolCall","id":"<call>","name":"<name>","arguments":"<arguments>"}"#,
+    stops: &[(StopReason::Continues, "toolUse"), (StopReason::Waiting, "stop"), (StopReason::CutOff, "length")],
+    ..RecordTemplates::NONE
+};
 
 /// Writes one line per entry.
 #[derive(Debug)]
 pub(super) struct PiWriter {
     /// Whether the events come from this format.
     own: bool,
+    foreign: TemplateWriter,
 }
 
 impl PiWriter {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> PiWriter {
-        PiWriter { own: outline.origin == NAME }
+        PiWriter { own: outline.origin == NAME, foreign: TemplateWriter::new(&TEMPLATES, outline, NAME) }
     }
 }
 
@@ -29,12 +60,24 @@ impl Writer for PiWriter {
         match (&first.body, first.extra.get(NAME)) {
             (Body::Other { bytes: Some(bytes), .. }, _) => {
                 if self.own {
+                    self.foreign.release(out);
                     out.line(bytes.bytes().into_owned());
                 }
             }
-            (_, Some(extra)) => out.line(entry(events, first, extra)),
-            (_, None) => {}
+            (_, Some(extra)) => {
+                self.foreign.follow(events, out);
+                out.line(entry(events, first, extra));
+            }
+            (_, None) => self.foreign.record(events, out),
         }
+    }
+
+    fn held(&self, out: &mut WriterOutput) {
+        self.foreign.clone().release(out);
+    }
+
+    fn finish(&mut self, out: &mut WriterOutput) {
+        self.foreign.release(out);
     }
 }
 

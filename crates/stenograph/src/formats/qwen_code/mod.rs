@@ -1,12 +1,15 @@
 //! Qwen Code: the records of a session, one per line. See `README.md` beside this file.
 
 use super::record_map::{
-    InputHas, MappedFormat, MappedPlace, PartMap, PartsForm, RecordField, RecordMap, Speaks, UsageMap, Words,
+    Foreign, InputHas, MappedFormat, MappedPlace, PartMap, PartsForm, RecordField, RecordMap, Speaks, UsageMap, Words,
 };
+use super::record_templates::RecordTemplates;
 use crate::format::{FormatInfo, Head, Sniff, Traits};
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{CallWords, ExitCodeAt, Role, UsageWords, UserWords, Verdict};
+use crate::model::{
+    CallWords, ExitCodeAt, Placement, ProjectName, Role, SessionIdKind, UsageWords, UserWords, Verdict,
+};
 
 const NAME: &str = "qwen-code";
 
@@ -23,8 +26,22 @@ static INFO: FormatInfo = FormatInfo {
     ],
     resume: Some("qwen --resume {session}"),
     spec: "QwenLM/qwen-code, packages/core/src/services/chatRecordingService.ts",
-    traits: Traits { pieces: true, carries: false, lossy: false, log: false },
-    own_only: true,
+    placement: Some(Placement {
+        path: "~/.qwen/projects/<project>/chats/<session>.jsonl",
+        project: ProjectName::Hyphens,
+        id: SessionIdKind::RandomUuid,
+        folders: &["cwd"],
+        sessions: &["sessionId"],
+        forks: &["user: forkedFrom.sessionId", "assistant: forkedFrom.sessionId"],
+    }),
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
+    record_schema: &[
+        "*: uuid text, parentUuid text|null, sessionId text, timestamp text, cwd text, version text, type text",
+        "type=user: message.role text, message.parts list",
+        "type=assistant: model text, message.role text, message.parts list",
+        "type=tool_result: message.role text, message.parts[].functionResponse.id text, \
+         message.parts[].functionResponse.name text, toolCallResult.callId text, toolCallResult.status text",
+    ],
     spelling: &["parentUuid"],
     restated: &["toolCallResult.resultDisplay"],
     user: UserWords { authors: &[("provenance", &["real_user"])], ..UserWords::NONE },
@@ -47,7 +64,38 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 /// The format `qwen-code`.
-pub static QWEN_CODE: MappedFormat = MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: None };
+pub static QWEN_CODE: MappedFormat =
+    MappedFormat { info: &INFO, sniff, map_of, kind: "type", foreign: Some(Foreign::Templates(&TEMPLATES)) };
+
+/// Qwen Code shows the model the messages of the records from the last one back to the first. After a compression it begins with
+/// the history in it.
+static TEMPLATES: RecordTemplates = RecordTemplates {
+    user: r#"{"uuid":"<id>","parentUuid":"<parent|null>","sessionId":"<session>","timestamp":"<time>",
+        "type":"user","provenance":"real_user","cwd":"<cwd|/>","version":"<version|unknown>","gitBranch":"<branch|>",
+        "message":{"role":"user","parts":"<content>"}}"#,
+    answer: r#"{"uuid":"<id>","parentUuid":"<parent|null>","sessionId":"<session>","timestamp":"<time>",
+        "type":"assistant","provenance":"assistant_output","cwd":"<cwd|/>","version":"<version|unknown>","gitBranch":"<branch|>",
+        "model":"<model|unknown>","message":{"role":"model","parts":"<content>"},"usageMetadata":{
+        "promptTokenCount":"<all input>","candidatesTokenCount":"<output|0>","thoughtsTokenCount":"<reasoning|0>",
+        "totalTokenCount":"<total|0>","cachedContentTokenCount":"<cache read|0>"}}"#,
+    result: r#"{"uuid":"<id>","parentUuid":"<parent|null>","sessionId":"<session>","timestamp":"<time>",
+        "type":"tool_result","provenance":"tool_result","cwd":"<cwd|/>","version":"<version|unknown>","gitBranch":"<branch|>",
+        "message":{"role":"user","parts":[{"functionResponse":{"id":"<call>","name":"<name|unknown>",
+        "response":{"output":"<result>","error":"<failure>"}}}]},
+        "toolCallResult":{"callId":"<call>","status":"<error?error:success>"}}"#,
+    compaction: r#"{"uuid":"<id>","parentUuid":"<parent|null>","sessionId":"<session>","timestamp":"<time>",
+        "type":"system","provenance":"system","cwd":"<cwd|/>","version":"<version|unknown>","gitBranch":"<branch|>",
+        "subtype":"chat_compression","systemPayload":{"info":{"originalTokenCount":0,"newTokenCount":0,
+        "compressionStatus":1},"compressedHistory":[]}}"#,
+    title: r#"{"uuid":"<id>","parentUuid":"<parent|null>","sessionId":"<session>","timestamp":"<time>",
+        "type":"system","provenance":"system","cwd":"<cwd|/>","version":"<version|unknown>","gitBranch":"<branch|>",
+        "subtype":"custom_title","systemPayload":{"customTitle":"<text>","titleSource":"manual"}}"#,
+    text: r#"{"text":"<text>"}"#,
+    picture: r#"{"inlineData":{"mimeType":"<media>","data":"<data>"}}"#,
+    thought: r#"{"text":"<text>","thought":true}"#,
+    call: r#"{"functionCall":{"id":"<call>","name":"<name>","args":"<arguments>"}}"#,
+    ..RecordTemplates::NONE
+};
 
 fn map_of(_place: MappedPlace, word: &Words<'_>) -> Option<&'static RecordMap> {
     match word("type")?.as_str() {

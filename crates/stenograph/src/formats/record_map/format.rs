@@ -1,5 +1,5 @@
 //! The reader and the writer of a format whose records are described by tables: JSON lines, or a document with a list of
-//! records. The writer writes back what the reader read, and nothing else.
+//! records. The writer writes back what the reader read; records of other formats need templates.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,12 @@ use super::fields::peek_at;
 use super::{PartMap, RecordMap};
 use crate::format::{Format, Head, Sniff, Wanted};
 use crate::formats::document::{DocumentFrame, DocumentPart, closed};
+use crate::formats::record_templates::{RecordTemplates, TemplateWriter};
 use crate::frame::{Framing, Items, Record, RecordPlace, is_prologue};
 use crate::json::{Object, indent, word};
 use crate::model::{Body, Event, ExtraFields, FormatInfo, Note, NoteKind, Outline, Span};
 use crate::read::{At, JsonRecord, Reader, Sink};
-use crate::write::{Writer, WriterOutput};
+use crate::write::{OutputPiece, Writer, WriterOutput};
 
 /// The part of a source that a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,14 @@ pub enum MappedPlace {
 /// Looks up the word at a path of a record.
 pub type Words<'w> = dyn Fn(&str) -> Option<String> + 'w;
 
-/// Makes a writer for sessions of other formats.
-pub type MakeForeignWriter = fn(MappedFormat, &Outline) -> Box<dyn Writer>;
+/// How sessions of other formats are written.
+#[derive(Clone, Copy, Debug)]
+pub enum Foreign {
+    /// With templates of the records.
+    Templates(&'static RecordTemplates),
+    /// With a writer of its own, which passes own records on to a [`MappedWriter`].
+    Writer(fn(MappedFormat, &Outline) -> Box<dyn Writer>),
+}
 
 /// A format whose records are described by tables.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +47,8 @@ pub struct MappedFormat {
     pub map_of: fn(MappedPlace, &Words<'_>) -> Option<&'static RecordMap>,
     /// The path of the word that names the type of a record.
     pub kind: &'static str,
-    /// The writer for sessions of other formats, which passes own records on to a [`MappedWriter`].
-    pub foreign: Option<MakeForeignWriter>,
+    /// How sessions of other formats are written; `None` if they are not.
+    pub foreign: Option<Foreign>,
 }
 
 impl Format for MappedFormat {
@@ -58,9 +65,14 @@ impl Format for MappedFormat {
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        let own = MappedWriter::new(*self, outline);
         match self.foreign {
-            Some(foreign) => foreign(*self, outline),
-            None => Box::new(MappedWriter::new(*self, outline)),
+            Some(Foreign::Writer(foreign)) => foreign(*self, outline),
+            Some(Foreign::Templates(templates)) => {
+                let templates = TemplateWriter::new(templates, outline, self.info.name);
+                Box::new(MappedWriter { templates: Some(templates), ..own })
+            }
+            None => Box::new(own),
         }
     }
 }
@@ -196,9 +208,29 @@ pub struct MappedWriter {
     pub document: Option<DocumentFrame>,
     /// Whether the source consists of lines, which its first record decides.
     has_lines: bool,
+    /// The records of other formats; `None` if no templates make them.
+    templates: Option<TemplateWriter>,
 }
 
 impl MappedWriter {
+    /// Writes records that templates made: lines, or items of an open document.
+    fn place_made(&mut self, mut made: WriterOutput, out: &mut WriterOutput) {
+        for piece in made.take() {
+            let OutputPiece::Record(record) = piece else { continue };
+            match self.document.as_mut().filter(|document| document.part == DocumentPart::Items) {
+                Some(document) => document.item(indent(&String::from_utf8_lossy(&record), 2), out),
+                None => out.line(record),
+            }
+        }
+    }
+
+    /// Writes the records that templates hold back.
+    fn release(&mut self, out: &mut WriterOutput) {
+        let mut made = WriterOutput::default();
+        self.templates.iter_mut().for_each(|templates| templates.release(&mut made));
+        self.place_made(made, out);
+    }
+
     /// Whether a record is a line of a format that has lines or documents: no head of a document came before it.
     fn is_line(&self, first: &Event<'_>, extra: Option<&ExtraFields<'_>>, unread: Option<&[u8]>) -> bool {
         let (Framing::LinesOrItems(items), Some(document)) = (self.format.info.framing, &self.document) else {
@@ -226,18 +258,40 @@ impl MappedWriter {
             Items::Array(_) => DocumentFrame::new(items, "\n    ", "\n  "),
             Items::Members | Items::Elements => DocumentFrame::new(items, "\n  ", "\n"),
         });
-        MappedWriter { format, is_own: outline.origin == format.info.name, document, has_lines: false }
+        let is_own = outline.origin == format.info.name;
+        MappedWriter { format, is_own, document, has_lines: false, templates: None }
     }
 }
 
 impl Writer for MappedWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
-        let Some(first) = events.first().filter(|_| self.is_own) else { return };
+        let Some(first) = events.first() else { return };
+        let extra = first.extra.get(self.format.info.name);
         let unread = match &first.body {
             Body::Other { bytes: Some(bytes), .. } => Some(bytes.bytes().into_owned()),
             _ => None,
         };
-        let extra = first.extra.get(self.format.info.name);
+        let returns = self.is_own || extra.is_some() && self.templates.is_some();
+        match &mut self.templates {
+            Some(templates) if extra.is_none() && unread.is_none() => {
+                let mut made = WriterOutput::default();
+                templates.record(events, &mut made);
+                return self.place_made(made, out);
+            }
+            Some(templates) if returns => {
+                let mut made = WriterOutput::default();
+                if extra.is_some() {
+                    templates.follow(events, &mut made);
+                } else {
+                    templates.release(&mut made);
+                }
+                self.place_made(made, out);
+            }
+            _ => {}
+        }
+        if !returns {
+            return;
+        }
         let format = self.format;
         let json = |place| extra.and_then(|extra| format.write(place, events, extra));
         let is_line = self.is_line(first, extra, unread.as_deref());
@@ -276,7 +330,15 @@ impl Writer for MappedWriter {
         }
     }
 
+    fn held(&self, out: &mut WriterOutput) {
+        let is_document = self.document.as_ref().is_some_and(|document| document.part != DocumentPart::Start);
+        if let Some(templates) = self.templates.as_ref().filter(|_| !is_document) {
+            templates.clone().release(out);
+        }
+    }
+
     fn finish(&mut self, out: &mut WriterOutput) {
+        self.release(out);
         if let Some(document) = self.document.as_mut().filter(|document| document.part == DocumentPart::Items) {
             document.end(out);
             out.glue(if self.format.items() == Some(Items::Elements) { "]" } else { "]\n}" });
