@@ -157,11 +157,16 @@ impl<'t> Trial<'t> {
         let (_, mut answers) = machine.ask(&CLAUDE, &home, FIRST, None)?;
         let source = machine.steno(&home, &["list", "--json"]).or_else(|_| self.listed(&home))?;
         let id = source.first().map(|session| text(&session["session"])).ok_or("Claude Code wrote no session")?;
-        if let Err(error) = machine.steno(&home, &["move", &id, "--to", agent.name, "--dry-run", "--json"]) {
-            return match error.to_string().contains("cannot write one that it resumes") {
-                true => Ok(()),
-                false => Err(error),
-            };
+        let dry_run = || machine.steno(&home, &["move", &id, "--to", agent.name, "--dry-run", "--json"]);
+        match dry_run().map_err(|error| error.to_string()) {
+            Ok(_) => {}
+            Err(error) if error.contains("cannot write one that it resumes") => return Ok(()),
+            // Only the agent can name its folder of the sessions there.
+            Err(error) if error.contains("has not worked in") => {
+                answers.extend(machine.ask(agent, &home, LAST, None)?.1);
+                dry_run()?;
+            }
+            Err(error) => return Err(error.into()),
         }
         if let Some(settings) = agent.settings {
             machine.write_in_work(&home, settings, PROVIDER)?;
@@ -220,7 +225,8 @@ impl<'t> Trial<'t> {
         let read = (calls, input, figure("output"));
         let is_equal = are_some(answers, read);
         if findings.answered == 0 {
-            (findings.read, findings.answered, findings.is_usage_equal) = (read.0, answers.len() as u64, is_equal);
+            (findings.read, findings.answered, findings.is_usage_equal) =
+                (figure("calls"), answers.len() as u64, is_equal);
         }
         findings.expect(is_equal, || {
             let sent: Vec<(u64, u64)> = answers.iter().map(|answer| (answer.input, answer.output)).collect();
