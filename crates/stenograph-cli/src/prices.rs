@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn cost(prices: &Prices, model: &str, service_tier: ServiceTier, call: &Tokens) -> Option<String> {
-        prices.price(model, service_tier)?.cost(call).map(|cost| cost.to_string())
+        prices.price(model, service_tier)?.cost(call, 1).map(|cost| cost.to_string())
     }
 
     #[test]

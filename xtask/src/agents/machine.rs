@@ -1,7 +1,7 @@
 //! The scripted model, the agents that are installed, and `steno`. Everything happens below one folder.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub struct Answer {
 
 impl Machine {
     /// Starts the model in a network that has nothing but loopback.
-    pub fn start(folder: PathBuf, tools: PathBuf, steno: PathBuf) -> Result<Machine, Failure> {
+    pub fn start(folder: &Path, tools: &Path, steno: PathBuf) -> Result<Machine, Failure> {
         for needed in [tools.join("drive"), tools.join("install"), steno.clone()] {
             if !needed.is_file() {
                 return Err(format!("{} is missing", needed.display()).into());

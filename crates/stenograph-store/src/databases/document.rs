@@ -41,7 +41,7 @@ struct Item {
 
 /// What describes the conversations of an open document; `None` if it has none.
 pub(super) fn members(path: &Path, file: &mut File) -> Option<DocumentMembers> {
-    if !path.extension().is_some_and(|ending| ending == super::DOCUMENT_EXTENSION) || !super::begins_with(file, b"{") {
+    if path.extension().is_none_or(|ending| ending != super::DOCUMENT_EXTENSION) || !super::begins_with(file, b"{") {
         return None;
     }
     let mut head = Vec::new();
@@ -116,7 +116,7 @@ impl Document {
 
 /// A text or a number.
 fn word(object: &Object<'_>, key: &str) -> String {
-    let text = object.peek_str(key).map(|text| text.into_owned());
+    let text = object.peek_str(key).map(std::borrow::Cow::into_owned);
     text.or_else(|| object.peek(key).map(str::to_owned)).unwrap_or_default()
 }
 

@@ -148,7 +148,7 @@ fn instruction(raw: &str) -> Option<String> {
 
 /// The format of the session that the session of this record was moved from, if its agent states it.
 pub fn moved_from(event: &Event<'_>) -> Option<String> {
-    let stated = |path: &&str, extra: &ExtraFields<'_>| extra.word_at(path).map(|word| word.into_owned());
+    let stated = |path: &&str, extra: &ExtraFields<'_>| extra.word_at(path).map(Str::into_owned);
     words(event).find_map(|(words, extra)| words.moved_from.iter().find_map(|path| stated(path, extra)))
 }
 

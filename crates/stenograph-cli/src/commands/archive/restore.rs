@@ -167,7 +167,8 @@ fn destinations(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Dest
 /// What a copy becomes if the user does not say it, and the extension of that.
 fn default_form(copy: &CopyInfo) -> (RestoredForm, &'static str) {
     let is_inside = databases::split(&copy.path).is_some();
-    let info = Registry::built_in().named(&copy.label.format).map(|format| format.info()).filter(|_| is_inside);
+    let info =
+        Registry::built_in().named(&copy.label.format).map(stenograph::format::Format::info).filter(|_| is_inside);
     match info.map(|info| (info.import.as_ref(), info.database)) {
         Some((Some(import), Some(_))) => (RestoredForm::Document(import), "json"),
         Some((None, Some(tables))) => (RestoredForm::Database(tables), "db"),

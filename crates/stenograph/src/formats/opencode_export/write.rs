@@ -178,7 +178,7 @@ impl ExportWriter {
             }
             Body::ToolResult { call, content, error, .. } => {
                 let pair = self.synthesizer.pairing.result(call.as_deref()).map(|(id, _)| id);
-                self.result(event, call.as_deref().map(str::to_owned).or(pair), content, *error);
+                self.result(event, call.as_deref().or(pair.as_deref()), content, *error);
             }
             Body::Compaction { summary } => {
                 self.release(out);
@@ -280,11 +280,11 @@ impl ExportWriter {
         }
     }
 
-    fn result(&mut self, event: &Event<'_>, id: Option<String>, content: &Content<'_>, error: Option<bool>) {
+    fn result(&mut self, event: &Event<'_>, id: Option<&str>, content: &Content<'_>, error: Option<bool>) {
         let end_ms = self.millis(event);
         let Some(message) = &mut self.pending else { return };
         let is_it = |part: &&mut Part| match &part.kind {
-            PartKind::Tool { call, answer: None, .. } => id.as_ref().is_none_or(|id| id == call),
+            PartKind::Tool { call, answer: None, .. } => id.is_none_or(|id| id == call),
             _ => false,
         };
         let Some(part) = message.parts.iter_mut().find(is_it) else { return };
