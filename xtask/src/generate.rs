@@ -132,7 +132,8 @@ fn formats() -> Result<String, Failure> {
             (false, true) => "text",
             (false, false) => "yes",
         };
-        let (carries, moved) = (mark(info.traits.carries && !info.own_only), mark(info.placement.is_some()));
+        let (carries, moved) =
+            (mark(info.traits.carries && !info.own_only), mark(info.placement.is_some() || info.import.is_some()));
         let (recorded, resumed) = (mark(matches!(info.framing, Framing::Lines)), mark(info.resume.is_some()));
         let code = lines::of_format(*format)?.next_multiple_of(LINES_STEP);
         let name = info.name;
@@ -147,7 +148,7 @@ fn formats() -> Result<String, Failure> {
          - `convert --to`: sessions of other formats can be written in it; *text* cannot express everything. A session of any \
          format can be written back as it was. [losses.md](losses.md) lists what each conversion loses.\n\
          - `--carry`: a conversion can embed its source, and loses nothing.\n\
-         - `move --to`: `steno move` puts a session where the agent resumes it. [agents.md](agents.md) says which real programs were \
+         - `move --to`: `steno move` puts a session where the agent resumes it, or has the agent import it. [agents.md](agents.md) says which real programs were \
          tried.\n\
          - `resume`: `steno resume` knows the command that resumes a session.\n\
          - *code*: lines of code in its folder, rounded up to tens, without tests and comments.\n",

@@ -153,7 +153,7 @@ pub enum Problem {
     #[error("another program has locked the database")]
     DatabaseBusy,
     /// A file that should be a database is none.
-    #[error("is not a SQLite database: it is encrypted or damaged")]
+    #[error("cannot be read as a SQLite database: it is encrypted, damaged, or none")]
     NoDatabase,
     /// A database is damaged.
     #[error("the database is damaged, or was copied while it was being written")]

@@ -335,7 +335,13 @@ impl stenograph::convert::Reopen for Spool {
 
 /// A new folder in the temporary folder, which is not removed.
 pub fn fresh_folder(prefix: &str) -> Result<PathBuf, Error> {
-    let folder = tempfile::Builder::new().prefix(prefix).tempdir();
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(fs::Permissions::from_mode(0o700));
+    }
+    let folder = builder.prefix(prefix).tempdir();
     let folder = folder.map_err(|error| Error::from_system(&Place::Temporary, Problem::Unwritable, error))?;
     Ok(folder.keep())
 }

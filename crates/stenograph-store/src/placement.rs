@@ -68,7 +68,7 @@ pub enum Unplaceable {
     #[error("the path of the working folder has more than {PROJECT_LENGTH_MAX} characters")]
     LongFolder,
     /// The agent gives folders names of its own, and has given none to this one.
-    #[error("the agent has not worked in {0} yet, and only the agent can name the folder of its sessions there")]
+    #[error("the agent has no folder yet for sessions in {0}, and only the agent can name it")]
     UnnamedFolder(String),
     /// The id of the session cannot be part of a file name.
     #[error("the session id cannot be part of a file name")]

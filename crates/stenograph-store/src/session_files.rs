@@ -10,7 +10,7 @@ use crate::discover::path_hints;
 use crate::files::folder_of;
 use crate::folder::{self, RecordingParts};
 use crate::identity::stem;
-use crate::index::catalogue::{SourceId, SourceRow};
+use crate::index::catalogue::{Gone, SourceId, SourceRow};
 use crate::journal::RecordingHeader;
 use crate::layouts;
 use crate::recover;
@@ -94,10 +94,12 @@ pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<SourceRole> {
     roles
 }
 
-/// The sort key; the best source of a session comes first.
-fn preference(row: &SourceRow) -> (Coverage, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, i64, SourceId) {
+/// The sort key; the best source of a session comes first. Of two with the same content, one that is there is better than one that
+/// is gone: the session followed its folder.
+fn preference(row: &SourceRow) -> impl Ord + use<> {
     use std::cmp::Reverse;
-    (row.coverage, Reverse(row.summary.messages), Reverse(events(row)), row.stamp.changed, row.id)
+    let is_gone = row.gone != Gone::There;
+    (row.coverage, Reverse(row.summary.messages), Reverse(events(row)), is_gone, row.stamp.changed, row.id)
 }
 
 /// The sort key of the files in which several agents have one conversation; the original comes first. It was written first, or
@@ -292,6 +294,15 @@ mod tests {
         let mut on = copy;
         on.summary.header.ended_ms = Some(10_000);
         assert_eq!(covered_by(&[one, on]), [None, None]);
+    }
+
+    #[test]
+    fn a_file_that_is_gone_does_not_cover_its_copy_in_another_folder() {
+        let (mut old, new) = (row(1, "/a/s.jsonl", "claude-code", 6), row(2, "/b/s.jsonl", "claude-code", 6));
+        old.gone = Gone::Gone;
+        assert_eq!(covered_by(&[old.clone(), new.clone()]), [Some(2), None]);
+        old.summary.messages = 7;
+        assert_eq!(covered_by(&[old, new]), [None, Some(1)]);
     }
 
     #[test]

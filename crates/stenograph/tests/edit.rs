@@ -25,6 +25,10 @@ fn main() {
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let bytes = fs::read(path)?;
+    if format.info().is_never_edited {
+        let is_refused = Original::read(format, &bytes).is_err();
+        return if is_refused { Ok(()) } else { Err("it is not refused".into()) };
+    }
     let original = Original::read(format, &bytes)?;
     let about = |what: &str| {
         let what = what.to_owned();

@@ -162,7 +162,7 @@ impl<'t> Trial<'t> {
             Ok(_) => {}
             Err(error) if error.contains("cannot write one that it resumes") => return Ok(()),
             // Only the agent can name its folder of the sessions there.
-            Err(error) if error.contains("has not worked in") => {
+            Err(error) if error.contains("has no folder yet") => {
                 answers.extend(machine.ask(agent, &home, LAST, None)?.1);
                 dry_run()?;
             }

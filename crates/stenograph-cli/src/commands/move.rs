@@ -210,13 +210,18 @@ fn target(agent: &str) -> Result<(&'static dyn Format, Way), CommandError> {
     let named = || FORMATS.iter().filter(move |format| is_named(format.info()));
     let placed = named().find_map(|format| Some((*format, Way::to(format.info())?)));
     placed.ok_or_else(|| {
+        let hint =
+            match target_agents().iter().find(|known| known.split('-').any(|word| word.eq_ignore_ascii_case(agent))) {
+                Some(known) => format!("did you mean {known}?"),
+                None => format!("steno moves sessions to: {}", target_agents().join(", ")),
+            };
         let what = match named().next() {
             Some(format) => {
                 format!("{}: steno reads its sessions, but cannot write one that it resumes", format.info().agent)
             }
             None => format!("unknown agent: {agent}"),
         };
-        CommandError::new(what).hint(format!("steno moves sessions to: {}", target_agents().join(", ")))
+        CommandError::new(what).hint(hint)
     })
 }
 

@@ -135,7 +135,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     output.line(&line)?;
     if let (false, Some(folder)) = (is_folder_there, cwd) {
-        output.say(&format!("the folder of the session is gone: {folder}"));
+        output.say(&format!("the folder of the session does not exist here: {folder}"));
     }
     if !is_home {
         output.say(&format!("the file is not where the agent looks for sessions: {file}"));

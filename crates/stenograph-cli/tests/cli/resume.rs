@@ -12,7 +12,7 @@ fn the_command_is_printed_with_the_way_there() {
     let folder = home();
     let done = folder.run("resume ffff --root home --shell sh");
     assert_eq!(done.ends(0).text(), format!("cd /work/shop && claude --resume {THREE}\n"));
-    done.talks("the folder of the session is gone: /work/shop");
+    done.talks("the folder of the session does not exist here: /work/shop");
     let done = folder.run("resume ffff --shell powershell");
     let line = format!("Set-Location -LiteralPath '/work/shop'; if ($?) {{ claude --resume {THREE} }}\n");
     assert_eq!(done.ends(0).text(), line);

@@ -30,13 +30,24 @@ impl std::fmt::Debug for EditSource<'_> {
     }
 }
 
+/// Refuses a format whose sources are never edited.
+fn refuse_never_edited(format: &dyn Format) -> io::Result<()> {
+    let info = format.info();
+    if !info.is_never_edited {
+        return Ok(());
+    }
+    let message = format!("{} cannot be edited: one record holds a whole conversation, or repeats others", info.title);
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
 impl<'a> EditSource<'a> {
-    /// Reads a source, and calls `each` with every event.
+    /// Reads a source, and calls `each` with every event. Refuses formats whose sources are never edited.
     pub fn read(
         format: &'a dyn Format,
         source: &'a mut dyn Reopen,
         each: &mut dyn FnMut(&Event<'_>),
     ) -> io::Result<EditSource<'a>> {
+        refuse_never_edited(format)?;
         let mut builder = SketchBuilder::default();
         let mut outline = Outline::new(format.info().name);
         let mut notes = NoteCounts::default();
@@ -152,6 +163,7 @@ impl std::fmt::Debug for Original<'_> {
 impl<'a> Original<'a> {
     /// Reads a source. Refuses sources over [`SIZE_MAX`].
     pub fn read(format: &'a dyn Format, bytes: &'a [u8]) -> io::Result<Original<'a>> {
+        refuse_never_edited(format)?;
         if bytes.len() > SIZE_MAX {
             let message = format!("the source is larger than {} MiB, the limit for editing in memory", SIZE_MAX >> 20);
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));

@@ -49,6 +49,8 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Its writer only writes back records that it has read: no program could check a session that was converted into it.
     pub own_only: bool,
+    /// Whether its sources are never edited: a record holds a whole conversation, or repeats what others say.
+    pub is_never_edited: bool,
     /// Its sources have a place for the conversations of sub-agents beside that of the session, and its writer writes them there.
     pub holds_subagents: bool,
     /// Its sources record a conversation with fewer details than another format of the same agent: no times, no usage.
@@ -238,6 +240,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         own_only: false,
+        is_never_edited: false,
         holds_subagents: false,
         abridged: false,
         spelling: &[],

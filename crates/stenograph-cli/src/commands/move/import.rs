@@ -63,7 +63,7 @@ pub(super) fn import(
     let kept = fresh_folder("steno-move-")?;
     let file = kept.join(&name);
     let unwritable = |error| CommandError::new(format!("{}: cannot write: {error}", file.display()));
-    fs::File::create_new(&file).and_then(|mut file| result.copy_to(&mut file)).map_err(unwritable)?;
+    private_file(&file).and_then(|mut file| result.copy_to(&mut file)).map_err(unwritable)?;
     let command = line(import.command, &file)?;
     output.say(&format!("running: {command}"));
     let again = format!("the converted session is in {}; import it with: {command}", file.display());
@@ -73,10 +73,9 @@ pub(super) fn import(
         _ => CommandError::new(format!("{program}: cannot be started: {error}")),
     });
     let finished = finished.map_err(|error| error.hint(again.clone()))?;
-    let said = String::from_utf8_lossy(&finished.stdout);
-    // Its home may be elsewhere.
     let imported = find_session(&request.place.home().places(), to, &id);
-    if !finished.status.success() || imported.is_none() && !said.contains(&id) {
+    if !finished.status.success() || imported.is_none() {
+        let said = String::from_utf8_lossy(&finished.stdout);
         let words = String::from_utf8_lossy(&finished.stderr).into_owned() + &said;
         let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
         return Err(CommandError::new(format!("{program} did not import the session: {}", harmless_line(last.trim())))
@@ -86,6 +85,14 @@ pub(super) fn import(
     moved.path = imported.unwrap_or_default();
     moved.import = Some(ImportCommands { import: command, remove: Some(line(import.remove, &file)?) });
     Ok(moved)
+}
+
+/// A new file that only its owner can read.
+fn private_file(path: &Path) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create_new(true).open(path)
 }
 
 fn run(request: &MoveRequest<'_>, template: &str, file: &Path, folder: &Path) -> std::io::Result<Finished> {

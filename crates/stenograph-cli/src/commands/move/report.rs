@@ -207,7 +207,7 @@ impl Moved {
             output.say(&format!("warning: {to} may reject it: {}", crate::output::harmless_line(&note.text)));
         }
         if let Some(folder) = self.folder.as_deref().filter(|folder| !std::path::Path::new(folder).is_dir()) {
-            output.say(&format!("the folder of the session is gone: {folder}"));
+            output.say(&format!("the folder of the session does not exist here: {folder}"));
         }
         if let Some(remove) = self.import.as_ref().and_then(|import| import.remove.as_deref()) {
             output.say(&format!("steno undo cannot undo it; {to} removes the session with: {remove}"));

@@ -327,7 +327,7 @@ impl Writer for ExportWriter {
         self.begin(out);
         self.release(out);
         self.document.end(out);
-        out.glue("]\n}\n");
+        out.glue("]\n}");
     }
 }
 

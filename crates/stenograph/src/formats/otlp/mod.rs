@@ -28,6 +28,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "OpenTelemetry, OTLP 1.x and the semantic conventions for generative AI; Arize, OpenInference",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },
     own_only: true,
+    is_never_edited: true,
     ..FormatInfo::BLANK
 };
 

@@ -135,7 +135,8 @@ impl RecordMap {
                 _ => false,
             })
         };
-        let length = events.iter().position(begins).unwrap_or(events.len());
+        // The first event is that of the record, which may have a list that was not taken.
+        let length = events.iter().skip(1).position(begins).map_or(events.len(), |at| at + 1);
         events.get(..length).unwrap_or(events)
     }
 }
@@ -182,7 +183,7 @@ pub fn put_conversations(
 pub fn put_records(path: &'static str, map: &RecordsMap, origin: &str, events: &[Event<'_>], out: &mut Values) {
     let fields = |event: &Event<'_>| Some(event.extra.get(origin)?.object_at(path)?.into_owned().into_owned());
     let mut records = Vec::new();
-    let mut rest = events;
+    let mut rest = events.get(1..).unwrap_or_default();
     while let Some(first) = rest.first() {
         let length = 1 + rest.iter().skip(1).take_while(|event| fields(event).is_none()).count();
         let (group, after) = rest.split_at(length);

@@ -244,6 +244,8 @@ impl RecordMap {
                 }
             }
             PartMap::Conversations(path, map) => take_conversations(path, map, info, place, object, parts),
+            // What repeats a key stays whole: writing would join the lists.
+            PartMap::Records(..) if object.duplicate().is_some() => {}
             PartMap::Records(path, map) => take_records(path, map, info, place, object, parts),
             PartMap::Stop(path) => {
                 let reason = take_word(object, path);

@@ -20,6 +20,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "LLaMA-Factory, data/README.md, and Axolotl, conversation formats: ShareGPT",
     traits: Traits { pieces: false, carries: false, lossy: false, log: false },
     own_only: true,
+    is_never_edited: true,
     ..FormatInfo::BLANK
 };
 
