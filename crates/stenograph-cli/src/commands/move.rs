@@ -283,6 +283,8 @@ pub fn to_agent(request: &MoveRequest<'_>, output: &mut Output<'_>) -> Result<Mo
     let place = place_of(request, placement, &id, &folder)?;
     let mut moved = Moved::new(request.session, from, to, MoveKind::Placed, id, place.path.clone(), outcome);
     moved.set_folder(Some(folder), source.outline.session.take());
+    // A session that no safe command resumes is not written.
+    moved.command(Syntax::HERE)?;
     write(request, &place, &mut result, to, &mut moved)?;
     Ok(moved)
 }

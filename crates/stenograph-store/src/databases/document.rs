@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use stenograph::format::Head;
 use stenograph::formats::FORMATS;
@@ -28,8 +29,18 @@ const CHUNK_SIZE: usize = 256 << 10;
 pub(super) struct Document {
     path: PathBuf,
     file: File,
-    conversations: Vec<Item>,
+    conversations: Arc<Vec<Item>>,
     changed_ms: i64,
+}
+
+/// The items of the last document: its conversations are opened one after the other.
+static LAST: Mutex<Option<KnownDocument>> = Mutex::new(None);
+
+/// A document as it was when its items were found.
+struct KnownDocument {
+    path: PathBuf,
+    stat: Stat,
+    items: Arc<Vec<Item>>,
 }
 
 /// An item that is a conversation.
@@ -56,7 +67,12 @@ impl Document {
     /// Finds the conversations of a document.
     pub fn open(path: &Path, mut file: File, members: &DocumentMembers) -> Result<Document, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let changed_ms = Stat::of(path).map_err(unreadable)?.modified_ns / 1_000_000;
+        let stat = Stat::of(path).map_err(unreadable)?;
+        let changed_ms = stat.modified_ns / 1_000_000;
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.as_ref().filter(|known| known.path == path && known.stat == stat) {
+            return Ok(Document { path: path.to_owned(), file, conversations: known.items.clone(), changed_ms });
+        }
         let mut framer = Framer::new(Framing::Items(Items::Array(members.list)), ITEM_SIZE_MAX);
         let (mut conversations, mut large): (Vec<Item>, bool) = (Vec::new(), false);
         let mut each = |frame: Frame<'_>| match frame {
@@ -87,6 +103,8 @@ impl Document {
         if !conversations.iter().all(|item| names.insert(item.name.as_str())) {
             return Err(Error::about(path, Problem::AmbiguousConversations));
         }
+        let conversations = Arc::new(conversations);
+        *last = Some(KnownDocument { path: path.to_owned(), stat, items: conversations.clone() });
         Ok(Document { path: path.to_owned(), file, conversations, changed_ms })
     }
 

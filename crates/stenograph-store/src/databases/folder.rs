@@ -45,6 +45,8 @@ struct RowFile {
     /// The id of the row.
     name: String,
     stat: Stat,
+    /// Whether it is a file itself: nothing is read through a link, which may lead anywhere.
+    is_file: bool,
 }
 
 /// A conversation while its lines are written.
@@ -110,7 +112,7 @@ impl Folder {
         let mut found = Vec::new();
         for project in subfolders(&self.path.join(self.tables.session.table))? {
             for file in files(&project)? {
-                let is_read = file.stat.size <= FILE_SIZE_MAX;
+                let is_read = file.is_file && file.stat.size <= FILE_SIZE_MAX;
                 let text = is_read.then(|| fs::read_to_string(&file.path).ok()).flatten();
                 let title = text.as_deref().and_then(Object::parse).zip(self.tables.session.title);
                 let title = title.and_then(|(object, key)| object.peek_str(key).map(String::from));
@@ -163,7 +165,7 @@ impl Folder {
 
     /// The file of a session, whatever project it belongs to.
     fn session_file(&self, session: &str) -> Result<Option<RowFile>, Error> {
-        if !matches!(Path::new(session).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]) {
+        if !is_name(session) {
             return Ok(None);
         }
         let mut found: Option<RowFile> = None;
@@ -176,7 +178,7 @@ impl Folder {
             if found.is_some() {
                 return Err(Error::about(&path, Problem::AmbiguousConversation));
             }
-            found = Some(RowFile { path, name: session.to_owned(), stat });
+            found = Some(RowFile { path, name: session.to_owned(), stat, is_file: true });
         }
         Ok(found)
     }
@@ -238,7 +240,11 @@ impl LineWriter<'_> {
 
     /// When a row was made. One that does not state it comes first.
     fn created(&self, file: &RowFile) -> (u64, String) {
-        let text = read(file).ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
+        let text = Some(file)
+            .filter(|file| file.is_file)
+            .and_then(|file| read(file).ok())
+            .and_then(|text| String::from_utf8(text).ok())
+            .unwrap_or_default();
         let created = self.folder.layout.created.iter().find_map(|path| json::number(&at(&text, path)?));
         (created.unwrap_or(0), file.name.clone())
     }
@@ -255,6 +261,7 @@ impl LineWriter<'_> {
     ) -> Result<(), Error> {
         rows::begin(table, inherited, &mut self.line);
         let content = match file.stat.size > FILE_SIZE_MAX {
+            _ if !file.is_file => Err(("is a link, or no file".to_owned(), Vec::new())),
             true => Err((format!("{} bytes are too many for the file of a row", file.stat.size), Vec::new())),
             false => match String::from_utf8(read(file)?) {
                 Ok(text) if json::is_valid(text.trim()) => Ok(text),
@@ -327,6 +334,11 @@ fn spelled(object: &Object<'_>) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
+/// Whether an id can be the name of a file.
+fn is_name(id: &str) -> bool {
+    matches!(Path::new(id).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)])
+}
+
 /// The folders in a folder, by name.
 fn subfolders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = entries(folder)?;
@@ -343,13 +355,15 @@ fn files(folder: &Path) -> Result<Vec<RowFile>, Error> {
 /// The file of a row; `None` if it was removed meanwhile.
 fn row_file(path: PathBuf) -> Result<Option<RowFile>, Error> {
     let Some(name) = path.file_stem().map(|name| name.to_string_lossy().into_owned()) else { return Ok(None) };
-    match fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => {
-            Ok(Some(RowFile { stat: Stat::of_metadata(&path, &metadata), name, path }))
+    if !is_name(&name) {
+        return Ok(None);
+    }
+    match path.symlink_metadata() {
+        Ok(metadata) => {
+            let is_file = metadata.is_file();
+            Ok(Some(RowFile { stat: Stat::of_metadata(&path, &metadata), name, path, is_file }))
         }
-        Ok(_) => Err(Error::about(&path, Problem::Odd)),
-        // A link to nothing is no file that was removed.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::at(&path, Problem::Unreadable, error)),
     }
 }

@@ -23,9 +23,28 @@ pub fn restore(tables: &DatabaseTables, lines: &mut dyn Read, to: &Path) -> Resu
         return Err(Error::about(to, Problem::OutputExists));
     }
     let unreadable = |error| Error::at(to, Problem::Unwritable, error);
+    private_file(to).map_err(unreadable)?;
+    let restored = fill(tables, lines, to);
+    if restored.is_err() {
+        // Half of a conversation is no restored one, and would be in the way of the next attempt.
+        let _ = std::fs::remove_file(to);
+    }
+    restored
+}
+
+/// A new file that only its owner can read.
+fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create_new(true).open(path)
+}
+
+/// Writes the rows to an empty file.
+fn fill(tables: &DatabaseTables, lines: &mut dyn Read, to: &Path) -> Result<u64, Error> {
+    let unreadable = |error| Error::at(to, Problem::Unwritable, error);
     let failed =
         |error: rusqlite::Error| Error::from_engine(&crate::Place::Path(to.to_owned()), Problem::Unwritable, error);
-    std::fs::File::create_new(to).map_err(unreadable)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(to, flags).map_err(failed)?;
     let transaction = connection.transaction().map_err(failed)?;

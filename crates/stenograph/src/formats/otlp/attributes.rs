@@ -25,6 +25,11 @@ impl<'a> Attributes<'a> {
         Attributes(items(raw).unwrap_or_default().into_iter().map(one).collect())
     }
 
+    /// Adds an attribute.
+    pub fn add(&mut self, key: &str, raw: &'a str) {
+        self.0.push((key.to_owned().into(), raw));
+    }
+
     /// The keys and the whole elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))

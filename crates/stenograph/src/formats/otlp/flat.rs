@@ -3,6 +3,7 @@
 //! stay.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use super::attributes::{Attributes, text_of};
 use super::messages::Said;
@@ -23,20 +24,38 @@ const TEXTS: [&str; 2] = [".message.content", ".message_content.text"];
 /// The messages of a span. `None` if the events could not give the attributes back.
 pub fn read(attributes: &Attributes<'_>) -> Option<Vec<(Said, Vec<Event<'static>>)>> {
     let mut messages: Vec<(Said, Vec<Event<'static>>)> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
-    for (key, _) in attributes.iter() {
-        let Some((name, said)) = message_of(key).filter(|(name, _)| !names.contains(name)) else { continue };
-        names.push(name);
-        let events = message(name, attributes);
-        let stated = attributes.iter().filter(|(key, raw)| taken(name, key, raw).is_some());
-        let stated = stated.filter_map(|(key, raw)| Some((key.to_owned(), text_of(raw)?.decode().into_owned())));
-        let stated: Vec<(String, String)> = stated.filter(|(_, text)| !text.is_empty()).collect();
-        if texts(name, &events, attributes) != stated {
+    for (name, said, own) in by_message(attributes) {
+        let events = message(name, &own);
+        let stated = own.iter().filter(|(key, raw)| taken(name, key, raw).is_some());
+        let mut texts_stated: Vec<(String, String)> = Vec::new();
+        for (key, raw) in stated {
+            // A text that is not Unicode would not return as it was.
+            let text = text_of(raw)?.exact()?.into_owned();
+            texts_stated.extend((!text.is_empty()).then(|| (key.to_owned(), text)));
+        }
+        if texts(name, &events, &own) != texts_stated {
             return None;
         }
         messages.push((said, events));
     }
     Some(messages)
+}
+
+/// The messages that attributes belong to, each with its own attributes, in the order of their first ones.
+fn by_message<'n, 'a>(attributes: &'n Attributes<'a>) -> Vec<(&'n str, Said, Attributes<'a>)> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut found: Vec<(&str, Said, Attributes<'_>)> = Vec::new();
+    for (key, raw) in attributes.iter() {
+        let Some((name, said)) = message_of(key) else { continue };
+        let place = *places.entry(name).or_insert_with(|| {
+            found.push((name, said, Attributes::default()));
+            found.len() - 1
+        });
+        if let Some((.., own)) = found.get_mut(place) {
+            own.add(key, raw);
+        }
+    }
+    found
 }
 
 /// The name of the message that an attribute belongs to: `llm.input_messages.0`.
@@ -59,14 +78,14 @@ fn message(name: &str, attributes: &Attributes<'_>) -> Vec<Event<'static>> {
     let role = word(".message.role");
     let (mut bodies, mut pieces): (Vec<Body<'static>>, Vec<Piece<'static>>) = (Vec::new(), Vec::new());
     let mut bare = None;
-    let mut calls: Vec<&str> = Vec::new();
+    let (mut calls, mut known): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     for (key, raw) in attributes.iter() {
         let text =
             taken(name, key, raw).and_then(|_| text_of(raw)).map(Text::into_owned).filter(|text| !text.is_empty());
         let Some(rest) = key.strip_prefix(name) else { continue };
         if let Some(call) = rest.strip_prefix(".message.tool_calls.").and_then(|rest| rest.split('.').next()) {
             let call = rest.get(..".message.tool_calls.".len() + call.len()).unwrap_or_default();
-            if !calls.contains(&call) {
+            if known.insert(call) {
                 calls.push(call);
             }
         } else if rest == ".message.content" {
