@@ -45,6 +45,20 @@ pub struct EditedFile {
     edit: Option<FileEdit>,
 }
 
+/// Refuses a format whose sources are never edited.
+fn refuse_never_edited(input: &TranscriptInput) -> Result<(), CommandError> {
+    let info = input.format.info();
+    if !info.is_never_edited {
+        return Ok(());
+    }
+    let what = format!(
+        "{}: {} sources cannot be edited: a record holds a whole conversation, or repeats others",
+        input.name(),
+        info.name
+    );
+    Err(CommandError::new(what).hint("convert it to another format first, such as steno convert FILE --to steno"))
+}
+
 impl EditedFile {
     /// Opens a file or a session. Locks the file first if it will be replaced.
     pub fn open(
@@ -56,7 +70,9 @@ impl EditedFile {
     ) -> Result<EditedFile, CommandError> {
         let changed = target.in_place && !target.dry_run;
         if !changed {
-            return Ok(EditedFile { input: input::open_named(place, name, from, Passes::Many, output)?, edit: None });
+            let input = input::open_named(place, name, from, Passes::Many, output)?;
+            refuse_never_edited(&input)?;
+            return Ok(EditedFile { input, edit: None });
         }
         let path = &match place.resolve(name)? {
             ResolvedName::File(path) => path,
@@ -69,6 +85,7 @@ impl EditedFile {
         }
         let edit = Some(FileEdit::begin(path)?);
         let input = input::open(path, from, Passes::Many)?;
+        refuse_never_edited(&input)?;
         if input.source.is_compressed() {
             return Err(CommandError::new(format!("{}: cannot edit a compressed file in place", input.name()))
                 .hint("write to another file with -o OUT, or decompress it first"));
