@@ -341,6 +341,7 @@ impl<'r> IndexRun<'r> {
         self.catalogue.begin()?;
         for id in gone {
             if let Some(row) = self.catalogue.source(*id)? {
+                self.unresolved.insert(row.session);
                 self.catalogue.put(&SourceRow { gone: Gone::Gone, ..row })?;
                 report.gone += 1;
                 self.check_copies(*id)?;

@@ -202,6 +202,9 @@ impl IndexRun<'_> {
 
     /// Records that a source is unchanged except for its path or the time it was seen.
     fn record_unchanged(&mut self, row: SourceRow, job: &IndexJob) -> Result<(), Error> {
+        if row.gone != Gone::There {
+            self.unresolved.insert(row.session);
+        }
         let row = SourceRow { path: job.path.clone(), stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..row };
         self.catalogue.put(&row)?;
         self.archive_source(&row)
