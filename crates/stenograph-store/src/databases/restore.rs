@@ -13,6 +13,7 @@ use stenograph::model::DatabaseTables;
 use stenograph::text::Text;
 
 use crate::error::{Error, Problem};
+use crate::files::{FileMode, with_mode};
 
 /// How many columns a table may have; SQLite allows 2,000.
 const COLUMNS_MAX: usize = 2_000;
@@ -23,21 +24,13 @@ pub fn restore(tables: &DatabaseTables, lines: &mut dyn Read, to: &Path) -> Resu
         return Err(Error::about(to, Problem::OutputExists));
     }
     let unreadable = |error| Error::at(to, Problem::Unwritable, error);
-    private_file(to).map_err(unreadable)?;
+    with_mode(FileMode::PRIVATE).write(true).create_new(true).open(to).map_err(unreadable)?;
     let restored = fill(tables, lines, to);
     if restored.is_err() {
         // Half of a conversation is no restored one, and would be in the way of the next attempt.
         let _ = std::fs::remove_file(to);
     }
     restored
-}
-
-/// A new file that only its owner can read.
-fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
-    let mut options = std::fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.write(true).create_new(true).open(path)
 }
 
 /// Writes the rows to an empty file.

@@ -13,7 +13,7 @@ use stenograph::format::Format;
 use stenograph::model::Import;
 use stenograph::resume::{self, ResumeTarget};
 use stenograph_store::placement::{find_session, new_session_id};
-use stenograph_store::{Spool, fresh_folder};
+use stenograph_store::{NewFile, Spool, fresh_folder};
 
 use super::report::{ImportCommands, MoveKind, Moved};
 use super::{Effect, MoveRequest, MovedSource};
@@ -63,7 +63,9 @@ pub(super) fn import(
     let kept = fresh_folder("steno-move-")?;
     let file = kept.join(&name);
     let unwritable = |error| CommandError::new(format!("{}: cannot write: {error}", file.display()));
-    private_file(&file).and_then(|mut file| result.copy_to(&mut file)).map_err(unwritable)?;
+    let mut new = NewFile::options().create(&file, [])?;
+    result.copy_to(&mut new).map_err(unwritable)?;
+    new.commit()?;
     let command = line(import.command, &file)?;
     output.say(&format!("running: {command}"));
     let again = format!("the converted session is in {}; import it with: {command}", file.display());
@@ -85,14 +87,6 @@ pub(super) fn import(
     moved.path = imported.unwrap_or_default();
     moved.import = Some(ImportCommands { import: command, remove: Some(line(import.remove, &file)?) });
     Ok(moved)
-}
-
-/// A new file that only its owner can read.
-fn private_file(path: &Path) -> std::io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.write(true).create_new(true).open(path)
 }
 
 fn run(request: &MoveRequest<'_>, template: &str, file: &Path, folder: &Path) -> std::io::Result<Finished> {
